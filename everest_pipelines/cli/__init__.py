@@ -1,0 +1,1 @@
+"""The command line ``everest``: thin, and every command imports only what it needs."""

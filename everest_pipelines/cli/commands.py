@@ -1,0 +1,165 @@
+"""Every command, declared once: its words, its arguments and where its function lives.
+
+The functions are named by text, so that asking for help or recalling a lesson imports no more
+than argparse.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+
+Parser = argparse.ArgumentParser
+
+
+def _nothing(parser: Parser) -> None:
+    """A command without arguments."""
+
+
+def _json(parser: Parser) -> None:
+    parser.add_argument("--json", action="store_true", help="one JSON object on the last line")
+
+
+def _night(parser: Parser) -> None:
+    _json(parser)
+    parser.add_argument("--through", metavar="DAY", help="fold up to this day (YYYY-MM-DD)")
+    parser.add_argument("--yes", action="store_true", help="ask nothing before a large import")
+    parser.add_argument("--projects", metavar="A,B", help="of a first import, only these projects")
+    sample = parser.add_mutually_exclusive_group()
+    sample.add_argument(
+        "--sample", action="store_true", help="use the bundled sample, in a throw-away home"
+    )
+    sample.add_argument(
+        "--or-sample", action="store_true", help="use the sample when there are no transcripts"
+    )
+
+
+def _up(parser: Parser) -> None:
+    parser.add_argument("--port", type=int, help="port of the UI; a free one when it is taken")
+
+
+def _sql(parser: Parser) -> None:
+    _json(parser)
+    parser.add_argument("query", help='for example "select * from lessons_now"')
+    parser.add_argument("--limit", type=int, default=200, help="rows shown (200)")
+
+
+def _ignore(parser: Parser) -> None:
+    _json(parser)
+    parser.add_argument("path", nargs="?", help="a project's directory; without one, list them")
+
+
+def _setup(parser: Parser) -> None:
+    _json(parser)
+    parser.add_argument("--undo", action="store_true", help="take out all that was written")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def _ingest(parser: Parser) -> None:
+    _json(parser)
+    parser.add_argument("files", nargs="+", metavar="FILE", help="transcripts to read now")
+
+
+def _publish(parser: Parser) -> None:
+    _json(parser)
+    parser.add_argument("--accept", metavar="GATE", action="append", default=[])
+    parser.add_argument("--why", default="", help="the reason, kept in the ledger")
+
+
+def _rebuild(parser: Parser) -> None:
+    _json(parser)
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def _lessons(parser: Parser) -> None:
+    _json(parser)
+    parser.add_argument("--project", metavar="KEY", help="a project key, or the start of one")
+
+
+def _recall(parser: Parser) -> None:
+    _json(parser)
+    parser.add_argument("query")
+    parser.add_argument("--project", metavar="KEY", help="by default that of this directory")
+    parser.add_argument("-k", type=int, default=5, help="at most so many (5)")
+    parser.add_argument("--explain", action="store_true", help="score and words in common")
+
+
+def _wrong(parser: Parser) -> None:
+    _json(parser)
+    parser.add_argument("id", help="the short id in front of the lesson")
+    parser.add_argument("--why", default="")
+
+
+def _remember(parser: Parser) -> None:
+    _json(parser)
+    parser.add_argument("text")
+    parser.add_argument("--project", metavar="PATH", help="a directory; this one by default")
+
+
+def _rezone(parser: Parser) -> None:
+    _json(parser)
+    parser.add_argument("--tz", metavar="ZONE", help="for example Europe/Berlin")
+    parser.add_argument("--start", metavar="DAY")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command; ``target`` is ``module:function`` below this package."""
+
+    name: str
+    words: str
+    target: str
+    arguments: Callable[[Parser], None] = _nothing
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command("night", "read, fold, publish: the main job, without a daemon", "night:run", _night),
+    Command("up", "the UI and the daemon on the loopback address", "up:run", _up),
+    Command("status", "what is there, what is missing, what is stale", "state:status", _json),
+    Command(
+        "doctor", "what is misconfigured, and the command that mends it", "state:doctor", _json
+    ),
+    Command("lessons", "the lessons as published", "memory:lessons", _lessons),
+    Command("recall", "lessons that bear on some words", "memory:recall", _recall),
+    Command("wrong", "a lesson is wrong: hide it at once", "memory:wrong", _wrong),
+    Command("remember", "tell the memory something yourself", "memory:remember", _remember),
+    Command("morning", "the report of the last night", "memory:morning", _nothing),
+    Command("sql", "ask the published tables", "sql:run", _sql),
+    Command("paths", "where everything is", "places:paths", _json),
+    Command("config", "the settings in force and where each comes from", "places:config", _json),
+    Command("setup", "let lessons be written into the agents' folders", "setup:run", _setup),
+    Command("on", "let hooks speak again", "places:on", _json),
+    Command("off", "silence every hook", "places:off", _json),
+    Command("ignore", "keep a project out", "places:ignore", _ignore),
+    Command("ingest", "read some transcripts now", "work:ingest", _ingest),
+    Command("publish", "publish what is folded; accept a gate", "work:publish", _publish),
+    Command("rebuild", "delete all that is derived and fold it again", "work:rebuild", _rebuild),
+    Command("rezone", "count days in another zone, or from another day", "work:rezone", _rezone),
+)
+
+
+class _Version(argparse.Action):
+    """The installed version, looked up only when it is asked for."""
+
+    def __call__(self, parser: Parser, *_: object) -> None:
+        from importlib.metadata import version
+
+        print(f"everest {version('everest-pipelines')}")
+        parser.exit()
+
+
+def parser() -> Parser:
+    """The whole command line."""
+    root = Parser(
+        prog="everest",
+        description="Turns the transcripts of coding agents into lessons that agents read.",
+    )
+    root.add_argument("--version", action=_Version, nargs=0, help="print the version")
+    commands = root.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        child = commands.add_parser(command.name, help=command.words, description=command.words)
+        command.arguments(child)
+        child.set_defaults(target=command.target)
+    return root

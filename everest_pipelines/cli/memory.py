@@ -1,0 +1,165 @@
+"""What a person asks of the memory: lessons, recall, wrong, remember, morning.
+
+Imports the standard library, text and recall only: these answer while nothing else is warm.
+"""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from everest_pipelines.cli.context import answer, home, is_person, now, tell
+from everest_pipelines.text.errors import CallerError, DamagedError, MissingError
+from everest_pipelines.text.home import Home
+
+MARKS = {"stated": " (unreviewed)", "disputed": " (disputed)"}
+
+
+def _published(place: Home, name: str) -> bytes:
+    """A file of the current generation. Raises MissingError when nothing is published."""
+    try:
+        return (place.current.resolve(strict=True) / name).read_bytes()
+    except FileNotFoundError as error:
+        raise MissingError(f"Nothing is published in {place.root} yet.", "everest night") from error
+
+
+def _published_lessons(place: Home) -> list[dict[str, Any]]:
+    try:
+        return [json.loads(line) for line in _published(place, "lessons.jsonl").splitlines()]
+    except ValueError as error:
+        raise DamagedError(f"lessons.jsonl cannot be read: {error}.", "everest publish") from error
+
+
+def lessons(arguments: Namespace) -> int:
+    """The published lessons, without those that somebody called wrong since."""
+    from everest_pipelines.recall.format import plain
+    from everest_pipelines.recall.overlay import hidden
+
+    place = home()
+    gone = hidden(place)
+    shown = [
+        lesson
+        for lesson in _published_lessons(place)
+        if gone.isdisjoint({lesson["id"], lesson["short_id"], lesson["value_key"]})
+        and (not arguments.project or lesson["scope"].startswith(arguments.project))
+    ]
+    if arguments.json:
+        answer({"lessons": shown})
+        return 0
+    scope = ""
+    for lesson in shown:  # by scope, strongest first, as they were published
+        if lesson["scope"] != scope:
+            scope = lesson["scope"]
+            print(f"\n{scope}")
+        mark = MARKS.get(lesson["state"], "")
+        print(f"  {lesson['short_id']}  {plain(lesson['text'])}{mark}")
+    if not shown:
+        tell("No lessons here. `everest status` says what was read.")
+    return 0
+
+
+def recall(arguments: Namespace) -> int:
+    """Lessons that share words with the query, in this directory's project and everywhere."""
+    from everest_pipelines.recall.format import terminal
+    from everest_pipelines.recall.overlay import hidden
+    from everest_pipelines.recall.project import project_of
+    from everest_pipelines.recall.search import search
+    from everest_pipelines.recall.snapshot import EVERYWHERE, open_snapshot
+
+    place = home()
+    with open_snapshot(place) as snapshot:
+        project = arguments.project or project_of(snapshot, Path.cwd()) or EVERYWHERE
+        hits = search(
+            snapshot, arguments.query, project=project, k=arguments.k, hidden=hidden(place)
+        )
+    if arguments.json:
+        answer({"project": project, "hits": [hit._asdict() for hit in hits]})
+    elif hits:
+        print(terminal(hits, explain=arguments.explain), end="")
+    else:
+        tell(f"Nothing in {project} shares a word with that.")
+    return 0
+
+
+def wrong(arguments: Namespace) -> int:
+    """Hide a lesson from the next call on, and write to the ledger that it was called wrong."""
+    from everest_pipelines.recall import overlay
+    from everest_pipelines.recall.snapshot import open_snapshot
+    from everest_pipelines.text import ledger
+
+    place = home()
+    with open_snapshot(place) as snapshot:
+        lesson = snapshot.lesson(arguments.id)
+    if lesson is None:
+        raise CallerError(
+            f"No lesson has an id that starts with {arguments.id}.", "everest lessons"
+        )
+    at = now()
+    fresh = overlay.hide(
+        place, lesson.id, value_key=lesson.value_key, why=arguments.why or "wrong", at=at
+    )
+    if fresh:
+        ledger.append(
+            place,
+            "veto",
+            {
+                "lesson_id": lesson.id,
+                "value_key": lesson.value_key,
+                "why": arguments.why or "wrong",
+                "via": "everest wrong",
+            },
+            now=at,
+        )
+    if arguments.json:
+        answer({"lesson_id": lesson.id, "text": lesson.text, "changed": fresh})
+    else:
+        print(("Hidden: " if fresh else "Was hidden already: ") + lesson.text)
+    return 0
+
+
+def remember(arguments: Namespace) -> int:
+    """A note of the person, for this directory's project; the next night folds it."""
+    from everest_pipelines.text import ledger
+
+    if not arguments.text.strip():
+        raise CallerError("There is nothing to remember.", 'everest remember "…"')
+    place = home().ensure()
+    project = _project(place, Path(arguments.project or ".").expanduser().absolute())
+    entry = ledger.append(
+        place,
+        "note",
+        {
+            "text": arguments.text.strip(),
+            "project": project,
+            "channel": "terminal" if is_person() else "pipe",  # a pipe is taken for an agent
+        },
+        now=now(),
+    )
+    if arguments.json:
+        answer({name: entry[name] for name in ("id", "text", "project", "channel")})
+    else:
+        print(f"Noted for {project}; the next night folds it.")
+    return 0
+
+
+def _project(place: Home, folder: Path) -> str:
+    """The key of the project that a directory belongs to, known or not."""
+    from everest_pipelines.core.transcripts.projects import project_key
+    from everest_pipelines.night.projects import git_root
+    from everest_pipelines.recall.project import project_of
+    from everest_pipelines.recall.snapshot import open_snapshot
+
+    try:
+        with open_snapshot(place) as snapshot:
+            known = project_of(snapshot, folder)
+    except MissingError:
+        known = None  # nothing is published yet
+    return known or project_key(git_root(str(folder)) or str(folder))
+
+
+def morning(arguments: Namespace) -> int:
+    """The report of the last night, as published."""
+    print(_published(home(), "morning.md").decode(), end="")
+    return 0

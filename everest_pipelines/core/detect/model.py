@@ -1,0 +1,66 @@
+"""A small linear model read from JSON: hashed words plus named flags, scored in plain Python.
+
+The file is made by ``benchmarks/train_detect.py``; it holds the weights, the cuts and a card.
+"""
+# ruff: noqa: RUF001 - people type these characters
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+import zlib
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib import resources
+
+import msgspec
+
+BUCKETS = 2048  # hashed words and pairs; more buckets change no score by 0.01 on 500 turns
+
+_TOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|\?|!|[\u3040-\u30ff\u3400-\u9fff]")
+
+
+class Model(msgspec.Struct, frozen=True):
+    """Weights of a logistic regression with its cuts; probabilities are 0 to 1."""
+
+    name: str
+    version: int
+    intercept: float
+    buckets: dict[int, float]  # bucket -> weight
+    flags: dict[str, float]  # named flag -> weight
+    sure: float  # cut with the precision that a lesson made at once needs
+    best: float  # cut with the best F1
+    likely: float  # cut with the recall that a second source needs
+    card: dict[str, object] = {}
+
+    def probability(self, words: Mapping[int, float], flags: Mapping[str, float]) -> float:
+        """The probability of one example, rounded to 1e-6."""
+        total = self.intercept
+        total += math.fsum(self.buckets.get(key, 0.0) * value for key, value in words.items())
+        total += math.fsum(self.flags.get(key, 0.0) * value for key, value in flags.items())
+        return round(1.0 / (1.0 + math.exp(-max(-60.0, min(60.0, total)))), 6)
+
+
+@lru_cache(maxsize=8)
+def load(name: str) -> Model | None:
+    """The packaged model, None when its file is absent (the detector then finds nothing)."""
+    file = resources.files("everest_pipelines.core.detect").joinpath(f"{name}.json")
+    if not file.is_file():
+        return None
+    return msgspec.json.decode(file.read_bytes(), type=Model)
+
+
+def tokens(text: str) -> list[str]:
+    """Words with their apostrophes, question and exclamation marks; lower case."""
+    return _TOKEN.findall(text.lower().replace("’", "'"))
+
+
+def hashed(words: list[str], salt: str = "") -> dict[int, float]:
+    """A unit vector of hashed words and pairs, the same under every hash seed."""
+    counts: dict[int, float] = {}
+    for term in {*words, *(f"{a} {b}" for a, b in itertools.pairwise(words))}:
+        bucket = zlib.crc32(f"{salt}{term}".encode()) % BUCKETS
+        counts[bucket] = counts.get(bucket, 0.0) + 1.0
+    norm = math.sqrt(math.fsum(value * value for value in counts.values())) or 1.0
+    return {bucket: value / norm for bucket, value in counts.items()}

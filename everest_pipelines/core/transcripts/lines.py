@@ -1,0 +1,138 @@
+"""Blocks of bytes to lines, with number and byte offset.
+
+Split on ``\\n`` only: line separators such as U+2028 are legal inside JSON strings. NUL bytes
+(left by crashes) and ``\\r`` are stripped, embedded base64 payloads (images stand twice on a
+line) are replaced by their size and hash, then the redactor sees the line.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator
+
+from msgspec import Struct
+
+LINE_CAP = 64 * 1024 * 1024  # bytes; a longer line is named and dropped: memory stays bounded
+KEPT_OF_A_CAPPED_LINE = 64 * 1024
+SINK_BLOCK = 256 * 1024  # redacted lines are handed over in blocks of about this size
+
+PAYLOAD_LINE = 16 * 1024  # bytes; shorter lines hold no image worth a search
+_PAYLOAD_KEYS = (b'"data":"', b'"base64":"', b'"data": "', b'"base64": "')
+_BASE64 = re.compile(rb"[A-Za-z0-9+/\\]{1024,}={0,2}")
+_BOM = b"\xef\xbb\xbf"
+
+Redact = Callable[[bytes], bytes]
+Sink = Callable[[int, bytes], None]
+
+
+class Line(Struct, frozen=True):
+    """One line of a file, cleaned and redacted; ``size`` counts its bytes as they were."""
+
+    number: int  # 1-based
+    offset: int
+    content: bytes
+    size: int
+    whole: bool  # ended by a newline
+    capped: bool = False
+
+
+def unredacted(data: bytes) -> bytes:
+    """The redactor that changes nothing, for tests and for text that was redacted before."""
+    return data
+
+
+def drop_payloads(line: bytes) -> bytes:
+    """Replace long base64 strings of images and documents by their size and hash."""
+    if b'"base64"' not in line:
+        return line
+    for key in _PAYLOAD_KEYS:
+        parts: list[bytes] = []
+        done = 0
+        place = line.find(key)
+        while place >= 0:
+            begin = place + len(key)
+            end = line.find(b'"', begin)
+            if end < 0:
+                break
+            if end - begin >= 1024 and _BASE64.fullmatch(line, begin, end):
+                digest = hashlib.sha256(line[begin:end]).hexdigest()[:16]
+                mark = f"[base64 {end - begin} bytes sha256:{digest}]"
+                parts += [line[done:begin], mark.encode()]
+                done = end
+            place = line.find(key, end)
+        if parts:
+            line = b"".join([*parts, line[done:]])
+    return line
+
+
+def lines(
+    blocks: Iterable[bytes], *, redact: Redact = unredacted, sink: Sink | None = None
+) -> Iterator[Line]:
+    """All lines of a file in order, the last one with or without its newline.
+
+    ``sink`` gets (offset in the file, redacted whole lines) for keeping; a torn last line is
+    not handed over, and of a line above the cap only its beginning.
+    """
+    kept: list[bytes] = []
+    kept_from, kept_size = 0, 0
+    for number, (raw, offset, size, whole) in enumerate(_split(blocks), start=1):
+        capped = size > LINE_CAP
+        content = raw
+        if number == 1 and content.startswith(_BOM):
+            content = content[3:]
+        if b"\0" in content:
+            content = content.replace(b"\0", b"")
+        if b"\r" in content:
+            content = content.replace(b"\r", b"")
+        if len(content) > PAYLOAD_LINE:
+            content = drop_payloads(content)
+        if content:
+            content = redact(content)
+        if sink is not None and whole:
+            if not kept:
+                kept_from = offset
+            kept.append(content)
+            kept_size += len(content) + 1
+            if kept_size >= SINK_BLOCK:
+                sink(kept_from, b"\n".join(kept) + b"\n")
+                kept, kept_size = [], 0
+        yield Line(number, offset, content, size, whole, capped)
+    if sink is not None and kept:
+        sink(kept_from, b"\n".join(kept) + b"\n")
+
+
+def _split(blocks: Iterable[bytes]) -> Iterator[tuple[bytes, int, int, bool]]:
+    """(line without newline, offset, size, ended by a newline); a long line is cut, not kept."""
+    offset = 0
+    parts: list[bytes] = []  # of a line that began in an earlier block
+    held = 0  # its bytes so far
+    for block in blocks:
+        if not block:
+            continue
+        pieces = block.split(b"\n")
+        last = pieces.pop()
+        if pieces and held:
+            head = pieces[0]
+            _hold(parts, held, head)
+            size = held + len(head)
+            yield b"".join(parts), offset, size, True
+            offset += size + 1
+            parts, held = [], 0
+            del pieces[0]
+        for piece in pieces:
+            size = len(piece)
+            yield (piece if size <= LINE_CAP else piece[:KEPT_OF_A_CAPPED_LINE]), offset, size, True
+            offset += size + 1
+        if last:
+            _hold(parts, held, last)
+            held += len(last)
+    if held:
+        yield b"".join(parts), offset, held, False
+
+
+def _hold(parts: list[bytes], held: int, piece: bytes) -> None:
+    """Keep a piece of an unfinished line; above the cap only the line's beginning stays."""
+    parts.append(piece)
+    if held + len(piece) > LINE_CAP:
+        parts[:] = [b"".join(parts)[:KEPT_OF_A_CAPPED_LINE]]

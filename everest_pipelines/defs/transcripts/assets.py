@@ -1,0 +1,90 @@
+"""Transcripts and what is counted of them: the archive that everything else is derived from."""
+
+from collections.abc import Iterator
+
+import dagster as dg
+
+from everest_pipelines.core.transcripts.registry import FORMATS
+from everest_pipelines.defs.events import recorded, report_cells
+from everest_pipelines.defs.partitions import CELLS
+from everest_pipelines.defs.resources import NightRun
+
+FOLDERS = [
+    dg.AssetSpec(
+        f"{one.name.replace('-', '_')}_folder",
+        description=(
+            f"The folder in which {one.agent} writes its transcripts (`{one.root}` in the"
+            " settings). We only look and read; the agent deletes what is old, and that deletes"
+            " nothing here."
+        ),
+        kinds={"json"},
+    )
+    for one in FORMATS
+]
+LEDGER = dg.AssetSpec(
+    "ledger",
+    description=(
+        "What people and machines decided: reviews, vetoes, notes, forget rules. Append-only, an"
+        " input of the fold; no run ever changes it."
+    ),
+    kinds={"json"},
+)
+
+
+@dg.asset(partitions_def=CELLS, deps=FOLDERS, kinds={"parquet"})
+def transcripts(
+    context: dg.AssetExecutionContext, night: dg.ResourceParam[NightRun]
+) -> dg.MaterializeResult:
+    """A row is a turn: what one speaker, person, agent or harness, said at one moment.
+
+    The archive. It only grows: a file that its agent deletes stays here. Stale while a watched
+    file is newer than its bookmark (`everest status` counts them). A red `files_read` means that
+    a file was left behind, which costs only itself; a yellow `lines_quarantined` that some lines
+    were kept unread.
+    """
+    from everest_pipelines.night.ingest import ingest
+
+    result = night.keep(ingest(night.ws, night.looked))
+    context.log.info(f"transcripts: {result.counts}")
+    report_cells(context, night, result, "transcripts")
+    return recorded("transcripts")
+
+
+@dg.multi_asset(
+    specs=[
+        dg.AssetSpec(
+            "sessions",
+            partitions_def=CELLS,
+            deps=["transcripts"],
+            kinds={"parquet"},
+            description=(
+                "A row is one session on one day: turns by speaker, calls, errors, refusals, and"
+                " how often the agent waited for the person. Stale when a turn of the day changed."
+                " A red `sessions_complete` names the days that are missing."
+            ),
+        ),
+        dg.AssetSpec(
+            "offers",
+            partitions_def=CELLS,
+            deps=["transcripts"],
+            kinds={"parquet"},
+            description=(
+                "A row is a reply in which the agent offered to act, with the kind of action and"
+                " what the person answered. Derived together with `sessions`, stale with it."
+            ),
+        ),
+    ],
+)
+def sessions_and_offers(
+    context: dg.AssetExecutionContext, night: dg.ResourceParam[NightRun]
+) -> Iterator[dg.MaterializeResult]:
+    """Counts per session and day, and the offers that agents made."""
+    from everest_pipelines.night.derive import sessions
+
+    result = night.keep(sessions(night.ws, night.asked))
+    for table in ("sessions", "offers"):
+        report_cells(context, night, result, table)
+        yield recorded(table)
+
+
+ASSETS = [*FOLDERS, LEDGER, transcripts, sessions_and_offers]

@@ -1,0 +1,373 @@
+"""Every table of the lake, declared once: columns, order, version. docs/tables.md comes from here.
+
+Times are UTC microseconds and named so (`occurred_at`, …; no column is named `at`, which DuckDB
+reserves). Partitioned tables carry day and project in the path, and as columns when published.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from everest_pipelines.core import records
+from everest_pipelines.lake import operational
+from everest_pipelines.lake.columns import (
+    BOOL,
+    BYTES,
+    DAY,
+    FLOAT,
+    INT,
+    TEXT,
+    TIME,
+    Column,
+    Kind,
+    Row,
+    TableSpec,
+    check_schema,
+    from_arrow,
+    many,
+    sorted_rows,
+    struct,
+    to_arrow,
+)
+from everest_pipelines.text.errors import CallerError
+
+__all__ = [
+    "OPERATIONAL",
+    "PARTITIONED",
+    "TABLES",
+    "Column",
+    "Kind",
+    "Row",
+    "TableSpec",
+    "check_schema",
+    "from_arrow",
+    "sorted_rows",
+    "spec_of",
+    "to_arrow",
+]
+
+C = Column
+
+_TOOL_CALL = struct(
+    ("id", TEXT),
+    ("name", TEXT),
+    ("input", TEXT),
+    ("output", TEXT),
+    ("is_error", BOOL),
+    ("refused", BOOL),
+    ("input_bytes", INT),
+    ("output_bytes", INT),
+    nullable=("output",),
+)
+_CELL_STATE = struct(
+    ("table", TEXT), ("project", TEXT), ("sha256", TEXT), ("bytes", INT), ("rows", INT)
+)
+
+_LESSON_COLUMNS = (
+    C("lesson_id", TEXT, "Digest of lesson kind, scope and oldest source episode."),
+    C("revision", INT, "1-based; counts the days on which the lesson changed."),
+    C("text", TEXT, "What the lesson says."),
+    C("lesson_kind", TEXT, "rule, error, surprise or note: what joining and merging go by."),
+    C("polarity", INT, "-1 forbids, 1 demands, 0 neither."),
+    C("scope", TEXT, "The project it holds in, or `everywhere`."),
+    C("state", TEXT, "The trust it has earned: candidate, stated, corroborated, approved, …"),
+    C("strength", FLOAT, "As of valid_from; it halves in 45 days."),
+    C("seen", INT, "Number of source episodes."),
+    C("first_seen_at", TIME, "Time of the oldest source episode."),
+    C("last_seen_at", TIME, "Time of the newest source episode."),
+    C("source_episode_ids", many(TEXT), "The episodes that teach it."),
+    C("source_lesson_ids", many(TEXT), "Its aliases: the lessons merged into it."),
+    C("families", INT, "Distinct session families among the sources."),
+    C("days", INT, "Distinct days among the sources."),
+    C("quote", TEXT, "The person's words, verbatim."),
+    C("valid_from", TIME, "End of the day on which this revision was made."),
+    C("valid_to", TIME, "When it ceased to hold; null while it holds.", nullable=True),
+    C("value_key", TEXT, "Normalised value; tombstones are keyed on it."),
+    C("decided_by", TEXT, "night, human, …"),
+    C("reason", TEXT, "Why the revision was made."),
+    C("origin", TEXT, "Whose claim it is: human, assistant, tool or harness."),
+    C("origins", many(TEXT), "Where received lessons came from."),
+    C("hash", TEXT, "Digest of the wire form."),
+    C("fix", TEXT, "What then worked (errors)."),
+)
+
+_SPECS = (
+    TableSpec(
+        "transcripts",
+        records.Turn,
+        (
+            C("turn_id", TEXT, "Message id, else record uuid, else a digest.", distinct=True),
+            C("session_id", TEXT, "The session that holds the turn."),
+            C("role", TEXT, "human, assistant or harness."),
+            C("channel", TEXT, "Where in the transcript the words sat."),
+            C("occurred_at", TIME, "When it was said.", distinct=True),
+            C("text", TEXT, "The words, redacted.", distinct=True),
+            C("tool_calls", many(_TOOL_CALL), "Calls of tools; output is null until known."),
+            C("agent", TEXT, "The program that wrote the transcript."),
+            C("agent_version", TEXT, "Its version."),
+            C("model", TEXT, "The model that answered."),
+            C("cwd", TEXT, "The folder the agent worked in."),
+            C("git_branch", TEXT, "The branch checked out."),
+            C("subagent", TEXT, "The sub-agent's id; empty in the main thread."),
+            C("parent", TEXT, "turn_id of the turn that this one answers.", distinct=True),
+            C("withdrawn", BOOL, "Taken back by the person inside the transcript."),
+            C("duplicate_of", TEXT, "The turn that delivered the same queued words."),
+            C("flags", many(TEXT), "time_corrected, text_cut, undelivered, …"),
+            C("source_path", TEXT, "The transcript file."),
+            C("line_from", INT, "First line, 1-based."),
+            C("line_to", INT, "Last line."),
+            C("sha256", TEXT, "Of the redacted records it was read from.", distinct=True),
+            C("session_started_at", TIME, "First time in the containing session's file."),
+            C("family_id", TEXT, "Root session of resumed and forked copies."),
+        ),
+        key=("session_id", "occurred_at", "turn_id"),
+        doc="A turn: one speaker's contribution.",
+        row_group=4_096,  # with tool output some 2 KB a row: a group stays near 10 MB
+    ),
+    TableSpec(
+        "sessions",
+        records.SessionDay,
+        (
+            C("session_id", TEXT, "The session."),
+            C("family_id", TEXT, "Root session of resumed and forked copies."),
+            C("agent", TEXT, "The program that wrote the transcript."),
+            C("first_at", TIME, "First turn of the day."),
+            C("last_at", TIME, "Last turn of the day."),
+            C("human_turns", INT, "Turns of the person."),
+            C("assistant_turns", INT, "Turns of the agent."),
+            C("tool_calls", INT, "Calls of tools."),
+            C("tool_errors", INT, "Calls that failed."),
+            C("refused", INT, "Calls that the person refused."),
+            C("interruptions", INT, "Times the person stopped the agent."),
+            C("subagent_turns", INT, "Turns of sub-agents."),
+            C("waited", INT, "Hand-backs: replies that end without a tool call."),
+            C("machine", BOOL, "No person took part."),
+        ),
+        key=("session_id", "first_at"),
+        doc="One session's counts on one day.",
+    ),
+    TableSpec(
+        "offers",
+        records.Offer,
+        (
+            C("offer_id", TEXT, "Digest of the turn and the action.", distinct=True),
+            C("session_id", TEXT, "The session."),
+            C("turn_id", TEXT, "The reply that offers.", distinct=True),
+            C("occurred_at", TIME, "When.", distinct=True),
+            C("action", TEXT, "Kind of action: run, edit, commit, …"),
+            C("answer", TEXT, "corrected, declined, approved or other."),
+            C("answer_turn_id", TEXT, "The turn that answers.", distinct=True),
+        ),
+        key=("offer_id", "occurred_at"),
+        doc="A reply in which the agent offered to act.",
+    ),
+    TableSpec(
+        "episodes",
+        records.Episode,
+        (
+            C("episode_id", TEXT, "Digest of record, kind and span.", distinct=True),
+            C("kind", TEXT, "session, error, correction, refusal, interruption, surprise, …"),
+            C("sub", TEXT, "A finer kind."),
+            C("title", TEXT, "One line."),
+            C("gist", TEXT, "A few sentences."),
+            C("detail", TEXT, "More, where there is more."),
+            C("quote", TEXT, "Verbatim in the redacted text of the turn."),
+            C("quote_from", INT, "Where the quote starts in the turn's text, in characters."),
+            C("quote_to", INT, "Where it ends."),
+            C("origin", TEXT, "Whose claim it is: human, assistant, tool or harness."),
+            C("standing", BOOL, "States something that outlives the task."),
+            C("sure", BOOL, "Above the detector's sure cut."),
+            C("score", FLOAT, "The detector's score, rounded to 1e-6."),
+            C("occurred_at", TIME, "When its triggering turn was said."),
+            C("turn_id", TEXT, "The triggering turn.", distinct=True),
+            C("session_id", TEXT, "The session."),
+            C("family_id", TEXT, "Root session of resumed and forked copies."),
+            C("source_path", TEXT, "The transcript file."),
+            C("line_from", INT, "First line, 1-based."),
+            C("line_to", INT, "Last line."),
+            C("detector", TEXT, "Who found it."),
+            C("detector_version", INT, "In which version."),
+            C("reason", TEXT, "Reason code of the detector."),
+            C("fix", TEXT, "What then worked."),
+            C("fix_turn_id", TEXT, "The turn in which it worked."),
+            C("settled_at", TIME, "Time of the last turn that the row depends on."),
+        ),
+        key=("occurred_at", "episode_id", "settled_at"),
+        doc="Something worth remembering that happened at one moment.",
+    ),
+    TableSpec(
+        "vectors",
+        records.Vector,
+        (
+            C("episode_id", TEXT, "The episode.", distinct=True),
+            C("space", TEXT, "The embedding space, with its version."),
+            C("text_sha256", TEXT, "Of the text that was embedded.", distinct=True),
+            C("vector", many(pa.float32()), "Unit length."),
+        ),
+        key=("episode_id", "space", "text_sha256"),
+        doc="An episode's embedding.",
+        row_group=4_096,
+    ),
+    TableSpec(
+        "lessons",
+        records.LessonRevision,
+        _LESSON_COLUMNS,
+        key=("lesson_id", "revision"),
+        doc="A revision of a lesson, on the day it changed.",
+    ),
+    TableSpec(
+        "merges",
+        records.Merge,
+        (
+            C("old_id", TEXT, "The alias.", distinct=True),
+            C("new_id", TEXT, "The theme it went into."),
+            C("old_created_at", TIME, "When the alias was made."),
+            C("merged_on", DAY, "The day of the merge."),
+            C("why", TEXT, "What decided it."),
+        ),
+        key=("old_id", "new_id", "merged_on"),
+        doc="A lesson that was merged into a theme.",
+    ),
+    TableSpec(
+        "predictions",
+        records.Prediction,
+        (
+            C("prediction_id", TEXT, "Digest of lesson and day.", distinct=True),
+            C("lesson_id", TEXT, "The lesson."),
+            C("text", TEXT, "What is predicted."),
+            C("probability", FLOAT, "That its matter comes up again by then."),
+            C("made_at", TIME, "End of the day that made it."),
+            C("due_on", DAY, "The last day it may come true."),
+        ),
+        key=("prediction_id", "made_at"),
+        doc="That a lesson's matter comes up again within a stated time.",
+    ),
+    TableSpec(
+        "verifications",
+        records.Verification,
+        (
+            C("prediction_id", TEXT, "The prediction.", distinct=True),
+            C("lesson_id", TEXT, "The lesson."),
+            C("outcome", BOOL, "Whether it came up again."),
+            C("by_episode", TEXT, "The episode that confirmed it."),
+            C("resolved_on", DAY, "The day on which that was known."),
+            C("probability", FLOAT, "What had been predicted."),
+        ),
+        key=("prediction_id", "resolved_on"),
+        doc="What became of a prediction.",
+    ),
+    TableSpec(
+        "files",
+        operational.FileRow,
+        (
+            C("path", TEXT, "The transcript file.", distinct=True),
+            C("agent", TEXT, "The program that wrote it."),
+            C("format", TEXT, "The format that its content showed."),
+            C("size", INT, "Bytes when last read."),
+            C("mtime_ns", INT, "Modification time when last read, nanoseconds."),
+            C("head_sha", TEXT, "Of the first block.", distinct=True),
+            C("tail_sha", TEXT, "Of the last block read.", distinct=True),
+            C("complete_offset", INT, "Bytes up to the end of the last whole line."),
+            C("lines", INT, "Lines read."),
+            C("records", INT, "Records read."),
+            C("turns", INT, "Turns they made."),
+            C("session_id", TEXT, "The session."),
+            C("session_started_at", TIME, "First time in the file."),
+            C("last_at", TIME, "Last time in the file."),
+            C("linked_sessions", many(TEXT), "Sessions it resumes or copies."),
+            C("cells", many(struct(("day", DAY), ("project", TEXT))), "Cells it feeds."),
+            C("unknown", many(struct(("type", TEXT), ("count", INT))), "Unknown record types."),
+            C("bad_lines", INT, "Lines in quarantine."),
+            C("machine", TEXT, "Why the session counts as a machine's; empty when not."),
+            C("error", TEXT, "Why it could not be read; empty when it could."),
+            C("attempts", INT, "Failed readings in a row."),
+            C("retry_after", TIME, "Not read again before."),
+            C("reader_version", INT, "Version of the reader."),
+        ),
+        key=("path",),
+        doc="How far each transcript file was read.",
+        kind=Kind.OPERATIONAL,
+    ),
+    TableSpec(
+        "projects",
+        operational.ProjectRow,
+        (
+            C("path", TEXT, "A folder that agents worked in."),
+            C("project", TEXT, "Its project's key."),
+            C("root", TEXT, "The canonical path that the key is made from."),
+            C("why", TEXT, "git, first_cwd, cwd, alias or fallback."),
+            C("folders", many(TEXT), "The agents' folders for it."),
+            C("ignored", BOOL, "The owner keeps it out."),
+        ),
+        key=("path",),
+        doc="Which project a folder belongs to.",
+        kind=Kind.OPERATIONAL,
+    ),
+    TableSpec(
+        "quarantine",
+        operational.QuarantineRow,
+        (
+            C("source_path", TEXT, "The transcript file."),
+            C("line", INT, "Its line, 1-based."),
+            C("byte_offset", INT, "Where the line starts."),
+            C("reason", TEXT, "torn, not_json, too_long, unknown_type:<type>, …"),
+            C("size", INT, "Bytes of the whole line."),
+            C("content", BYTES, "Redacted, capped, one zstd frame.", distinct=True),
+        ),
+        key=("source_path", "byte_offset", "line", "reason"),
+        doc="Lines that no reader understood.",
+        kind=Kind.OPERATIONAL,
+    ),
+    TableSpec(
+        "days",
+        operational.DayRow,
+        (
+            C("stage", TEXT, "The stage."),
+            C("day", DAY, "The day."),
+            C("state", TEXT, "open or closed."),
+            C("input_hash", TEXT, "Of what the stage read."),
+            C("prev_hash", TEXT, "Output hash of the day before, where it matters."),
+            C("output_hash", TEXT, "Of the cells it left."),
+            C("rows", INT, "Rows in them."),
+            C("cells", many(_CELL_STATE), "The cells."),
+        ),
+        key=("stage", "day"),
+        doc="Each stage's work on each day.",
+        kind=Kind.OPERATIONAL,
+    ),
+    TableSpec(
+        "lessons_now",
+        records.LessonRevision,
+        _LESSON_COLUMNS,
+        key=("lesson_id",),
+        doc="The lessons that may be shown, as of this generation.",
+        kind=Kind.PUBLISHED,
+    ),
+    TableSpec(
+        "ledger",
+        operational.LedgerRow,
+        (
+            C("id", TEXT, "UUIDv7, in the order of appending.", distinct=True),
+            C("kind", TEXT, "review, veto, note, render, recall, publication, …"),
+            C("recorded_at", TIME, "When.", distinct=True),
+            C("actor", TEXT, "Who."),
+            C("lesson_id", TEXT, "The lesson it is about, if one."),
+            C("detail", TEXT, "The entry's other fields, JSON.", distinct=True),
+        ),
+        key=("id",),
+        doc="Ledger entries; see the view mutations.",
+        kind=Kind.PUBLISHED,
+    ),
+)
+
+TABLES: dict[str, TableSpec] = {spec.name: spec for spec in _SPECS}
+PARTITIONED: tuple[str, ...] = tuple(s.name for s in _SPECS if s.kind is Kind.PARTITIONED)
+OPERATIONAL: tuple[str, ...] = tuple(s.name for s in _SPECS if s.kind is Kind.OPERATIONAL)
+
+
+def spec_of(name: str) -> TableSpec:
+    """The declared table. Raises CallerError for an unknown name."""
+    spec = TABLES.get(name)
+    if spec is None:
+        raise CallerError(f"{name!r} is no table; there are: {', '.join(TABLES)}.")
+    return spec

@@ -1,0 +1,458 @@
+"""The stage ``transcripts``: files that are new or grew become turns in the lake."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from everest_pipelines.core.records import Day, Micros, ProjectKey, Turn
+from everest_pipelines.core.transcripts.merge import families, merge_turn
+from everest_pipelines.core.transcripts.reading import Reading
+from everest_pipelines.core.transcripts.registry import HEAD_BYTES, format_of
+from everest_pipelines.lake import raw
+from everest_pipelines.lake.days import OPEN, Days
+from everest_pipelines.lake.lake import CellResult
+from everest_pipelines.lake.operational import DayRow, FileRow, QuarantineRow
+from everest_pipelines.night.derive import day_row
+from everest_pipelines.night.look import READER_VERSION, Look, PendingFile, look
+from everest_pipelines.night.projects import ProjectBook
+from everest_pipelines.night.workspace import Failure, StageResult, Stopwatch, Workspace
+from everest_pipelines.text.atomic import make_dir
+from everest_pipelines.text.redact import redact_bytes
+
+STAGE = "transcripts"
+BLOCK = 1 << 20
+BATCH_BYTES = 32 << 20  # source bytes whose turns are held at once: some 100 MB of objects
+HEAD = 4096
+SPOOLED = 8 << 20  # redacted lines of one file that wait in memory; more waits on disk
+
+Located = tuple[Day, ProjectKey, Turn]
+
+
+class Read(Struct, kw_only=True):
+    """One file as it was just read."""
+
+    pending: PendingFile
+    format: str
+    agent: str
+    reading: Reading
+    head_sha: str
+    prefix_sha: str  # of all whole lines
+    same_prefix: bool  # what was read before still stands unchanged at the front
+    located: list[Located] = []
+
+
+def ingest(ws: Workspace, looked: Look | None = None) -> StageResult:
+    """Read every pending file and merge its turns into the cells of their days.
+
+    A file that cannot be read is a failure of its own; the others go on. Bookmarks are written
+    after the cells, so that a kill makes the same files pending again.
+    """
+    watch = Stopwatch()
+    looked = look(ws) if looked is None else looked
+    result = StageResult(stage=STAGE, failures=list(looked.unreadable))
+    run = _Ingest(ws, result)
+    ws.progress.begin(STAGE, looked.pending_bytes, "bytes")
+    for batch in _batches(looked.pending):
+        run.batch(batch)
+    run.mend_families()
+    run.close()
+    ws.progress.end()
+    result.seconds = watch.seconds
+    return result
+
+
+def _batches(pending: list[PendingFile]) -> Iterator[list[PendingFile]]:
+    batch: list[PendingFile] = []
+    held = 0
+    for one in pending:
+        if batch and held + one.size > BATCH_BYTES:
+            yield batch
+            batch, held = [], 0
+        batch.append(one)
+        held += one.size
+    if batch:
+        yield batch
+
+
+class _Ingest:
+    """The state of one ingest: bookmarks, projects, quarantine and the days it touched."""
+
+    def __init__(self, ws: Workspace, result: StageResult) -> None:
+        self.ws = ws
+        self.result = result
+        self.files: dict[str, FileRow] = {row.path: row for row in ws.lake.read_table("files")}
+        self.initial = _families(self.files)
+        self.families = dict(self.initial)
+        self.written: dict[str, set[str]] = defaultdict(set)
+        self.links: dict[str, set[str]] = defaultdict(set)
+        self.book = ProjectBook(ws.lake, ws.home)
+        self.days = Days.load(ws.lake)
+        self.interrupted = bool(self._open_days())  # a run died: trust no bookmark
+        self.touched: dict[tuple[Day, ProjectKey], CellResult] = {}
+        self.start = micros_of_day(ws, ws.calendar.start)
+
+    def _open_days(self) -> list[Day]:
+        return [row.day for row in self.days.rows(STAGE) if row.state == OPEN]
+
+    def batch(self, batch: list[PendingFile]) -> None:
+        reads = [read for one in batch if (read := self._read(one)) is not None]
+        for read in reads:
+            self._locate(read)
+        if any(read.located for read in reads):
+            self._merge(reads)
+        self._quarantine(reads)
+        for read in reads:
+            self._bookmark(read)
+            self._count(read)
+        self.book.save()
+        self.ws.lake.write_table("files", list(self.files.values()))
+
+    def _read(self, one: PendingFile) -> Read | None:
+        old = self.files.get(one.path)
+        try:
+            read = read_file(self.ws, one, old, self.start)
+        except OSError as error:
+            self._left_behind(one, f"cannot be read: {error.strerror or error}")
+            self.ws.progress.advance(one.size)
+            return None
+        if read is None:
+            self._left_behind(one, "is in no format that is known")
+        self.ws.progress.advance(one.size)
+        return read
+
+    def _left_behind(self, one: PendingFile, what: str) -> None:
+        old = self.files.get(one.path) or FileRow(path=one.path, format=one.format)
+        self.files[one.path] = replace(
+            old, size=one.size, mtime_ns=one.mtime_ns, error=what, attempts=old.attempts + 1
+        )
+        self.result.failures.append(Failure(one.path, what))
+
+    def _locate(self, read: Read) -> None:
+        folder = _agent_folder(self.ws, read)
+        for turn in read.reading.turns:
+            key = self.book.key(turn.cwd, read.reading.first_cwd, folder)
+            if not self.book.is_ignored(key):
+                read.located.append((self.ws.calendar.day_of(turn.occurred_at), key, turn))
+
+    def _merge(self, reads: list[Read]) -> None:
+        days = {day for read in reads for day, _, _ in read.located}
+        for read in reads:
+            old = self.files.get(read.pending.path)
+            days |= {day for day, _ in old.cells} if old else set()
+        known: dict[str, Located] = {}
+        for cell in self.ws.lake.cells("transcripts", days=days):
+            for turn in self.ws.lake.read_cell("transcripts", cell.day, cell.project):
+                known[turn.turn_id] = (cell.day, cell.project, turn)
+        before: dict[str, Located] = dict(known)
+        for read in reads:
+            for place in read.located:
+                self._merge_one(known, place)
+        dirty = {
+            (place[0], place[1])
+            for turn_id in known
+            if known[turn_id] is not before.get(turn_id)
+            for place in (known[turn_id], before.get(turn_id, known[turn_id]))
+        }
+        self._relink(reads)
+        self._write(known, dirty)
+
+    def _merge_one(self, known: dict[str, Located], place: Located) -> None:
+        day, project, turn = place
+        stored = known.get(turn.turn_id)
+        if stored is None:
+            known[turn.turn_id] = place
+            return
+        if stored[2].session_id != turn.session_id:
+            self.links[turn.session_id].add(stored[2].session_id)
+        merged = merge_turn(stored[2], replace(turn, family_id=stored[2].family_id))
+        if merged == stored[2] and stored[:2] == (day, project):
+            return
+        is_owner = merged.source_path == turn.source_path
+        home = (day, project) if is_owner else stored[:2]
+        if merged != stored[2] or home != stored[:2]:
+            known[turn.turn_id] = (*home, merged)
+
+    def _relink(self, reads: list[Read]) -> None:
+        """Families as they are with this batch, before its cells are written."""
+        for read in reads:
+            row = self._row(read)
+            self.files[row.path] = replace(
+                self.files.get(row.path, FileRow(path=row.path, format=row.format)),
+                session_id=row.session_id,
+                session_started_at=row.session_started_at,
+            )
+        self.families = _families(self.files, self.links)
+
+    def _write(self, known: dict[str, Located], dirty: set[tuple[Day, ProjectKey]]) -> None:
+        if not dirty:
+            return
+        cells: dict[tuple[Day, ProjectKey], list[Turn]] = {cell: [] for cell in dirty}
+        for day, project, turn in known.values():
+            if (day, project) in cells:
+                row = self._in_family(turn)
+                self.written[row.session_id].add(row.family_id)
+                cells[day, project].append(row)
+        self.days.open(STAGE, sorted({day for day, _ in dirty}))
+        for (day, project), rows in sorted(cells.items()):
+            self._put(self.ws.lake.write_cell("transcripts", day, project, rows))
+
+    def _put(self, cell: CellResult) -> None:
+        earlier = self.touched.get((cell.day, cell.project))
+        changed = cell.changed or (earlier is not None and earlier.changed)
+        self.touched[cell.day, cell.project] = replace(cell, changed=changed)
+
+    def _quarantine(self, reads: list[Read]) -> None:
+        fresh = {
+            read.pending.path: [QuarantineRow.of(line) for line in read.reading.bad]
+            for read in reads
+        }
+        rewritten = {read.pending.path for read in reads if not read.same_prefix}
+        stored: list[QuarantineRow] = self.ws.lake.read_table("quarantine")
+        kept = [
+            row for row in stored if row.source_path not in fresh or row.source_path in rewritten
+        ]
+        rows = {
+            (row.source_path, row.byte_offset, row.content): row
+            for row in [*kept, *(row for rows in fresh.values() for row in rows)]
+        }
+        if list(rows.values()) != stored:
+            self.ws.lake.write_table("quarantine", list(rows.values()))
+
+    def _row(self, read: Read) -> FileRow:
+        path = read.pending.path
+        return FileRow(
+            path=path,
+            agent=read.agent,
+            format=read.format,
+            size=read.pending.size,
+            mtime_ns=read.pending.mtime_ns,
+            head_sha=read.head_sha,
+            tail_sha=read.prefix_sha,
+            complete_offset=read.reading.complete_offset,
+            lines=read.reading.lines,
+            records=read.reading.records,
+            turns=len(read.reading.turns),
+            session_id=read.reading.session_id,
+            session_started_at=read.reading.session_started_at,
+            last_at=read.reading.last_at,
+            unknown=tuple(sorted(read.reading.unknown.items())),
+            bad_lines=len(read.reading.bad),
+            machine=read.reading.machine,
+            reader_version=READER_VERSION,
+        )
+
+    def _bookmark(self, read: Read) -> None:
+        old = self.files.get(read.pending.path)
+        cells = {(day, project) for day, project, _ in read.located}
+        linked = self.links.get(read.reading.session_id, set())
+        self.files[read.pending.path] = replace(
+            self._row(read),
+            linked_sessions=tuple(sorted(linked | set(old.linked_sessions if old else ()))),
+            cells=tuple(sorted(cells)),
+        )
+
+    def _count(self, read: Read) -> None:
+        counts = self.result.counts
+        for name, amount in (
+            ("files", 1),
+            ("bytes", read.reading.size),
+            ("lines", read.reading.lines),
+            ("turns", len(read.located)),
+            ("quarantined", len(read.reading.bad)),
+            ("machine_files", int(bool(read.reading.machine))),
+        ):
+            counts[name] = counts.get(name, 0) + amount
+
+    def mend_families(self) -> None:
+        """A copy that came later may join two families: their turns get the one root."""
+        self.families = _families(self.files, self.links)
+        suspects = {
+            session
+            for session, root in self.families.items()
+            if self.interrupted
+            or self.initial.get(session, root) != root
+            or self.written.get(session, {root}) != {root}
+        }
+        cells = {
+            cell for row in self.files.values() if row.session_id in suspects for cell in row.cells
+        }
+        for day, project in sorted(cells):
+            stored = self.ws.lake.read_cell("transcripts", day, project)
+            rows = [self._in_family(turn) for turn in stored]
+            if rows != stored:
+                self.days.open(STAGE, [day])
+                self._put(self.ws.lake.write_cell("transcripts", day, project, rows))
+
+    def _in_family(self, turn: Turn) -> Turn:
+        family = self.families.get(turn.session_id, turn.session_id)
+        return turn if turn.family_id == family else replace(turn, family_id=family)
+
+    def close(self) -> None:
+        """Close every day that was opened, by this run or by one that died."""
+        open_days = set(self._open_days())
+        days = sorted(open_days | {day for day, _ in self.touched})
+        rows: list[DayRow] = []
+        for day in days:
+            rows.append(day_row(self.ws, STAGE, ("transcripts",), day, ""))
+        if rows:
+            self.days.close(rows)
+        self.result.cells = [self.touched[key] for key in sorted(self.touched)]
+
+
+def _families(
+    files: dict[str, FileRow], links: dict[str, set[str]] | None = None
+) -> dict[str, str]:
+    started: dict[str, Micros] = {}
+    pairs: list[tuple[str, str]] = []
+    for row in files.values():
+        if not row.session_id:
+            continue
+        first = started.get(row.session_id)
+        if first is None or row.session_started_at < first:
+            started[row.session_id] = row.session_started_at
+        pairs += [(row.session_id, other) for other in row.linked_sessions]
+    pairs += [(one, other) for one, others in (links or {}).items() for other in others]
+    return families(started, sorted(pairs))
+
+
+def micros_of_day(ws: Workspace, day: Day) -> Micros:
+    """The first instant of a day in the lake's zone."""
+    return ws.calendar.day_start(day)
+
+
+def _agent_folder(ws: Workspace, read: Read) -> str:
+    """The agent's own folder of a Claude Code transcript: ``projects/<folder>/…``."""
+    root = ws.settings.claude_dir / "projects"
+    path = Path(read.pending.path)
+    return path.relative_to(root).parts[0] if path.is_relative_to(root) else ""
+
+
+def read_file(ws: Workspace, one: PendingFile, old: FileRow | None, start: Micros) -> Read | None:
+    """Read one file whole, keeping its redacted raw lines; None when no format knows it.
+
+    Raises OSError when the file cannot be opened or read.
+    """
+    source = _Source(ws, one, old)
+    blocks = source.blocks()
+    first = next(blocks, b"")
+    format_ = format_of(first[:HEAD_BYTES], one.path)
+    if format_ is None:
+        if first:
+            return None
+        format_ = format_of(b"", one.path)  # an empty file costs nothing and is no fault
+    reading = (
+        Reading()
+        if format_ is None
+        else format_.read(
+            source.all(first, blocks),
+            path=one.path,
+            start=start,
+            redact=redact_bytes,
+            sink=source.keep,
+        )
+    )
+    source.finish(reading)
+    return Read(
+        pending=one,
+        format=format_.name if format_ else one.format,
+        agent=format_.agent if format_ else "",
+        reading=reading,
+        head_sha=source.head.hexdigest(),
+        prefix_sha=source.prefix_sha,
+        same_prefix=source.same_prefix,
+    )
+
+
+class _Source:
+    """The bytes of one file, with the digests that tell whether it was rewritten."""
+
+    def __init__(self, ws: Workspace, one: PendingFile, old: FileRow | None) -> None:
+        self.ws, self.one, self.old = ws, one, old
+        self.head = hashlib.sha256()
+        self.prefix = hashlib.sha256()
+        self.prefix_sha = ""
+        self.same_prefix = one.gone or self._still_stands()
+        self._read = 0
+        self._keep_from = old.complete_offset if old and self.same_prefix else 0
+        self._kept_from = -1
+        self._kept: IO[bytes] | None = None
+        if ws.settings.raw_days and not one.gone:
+            make_dir(ws.home.raw)
+            # Closed by ``finish``; a name of its own it never has, so a kill leaves nothing.
+            self._kept = tempfile.SpooledTemporaryFile(SPOOLED, dir=str(ws.home.raw))  # noqa: SIM115
+
+    def _still_stands(self) -> bool:
+        """Whether all that was read before is unchanged at the front of the file."""
+        if self.old is None or not self.old.complete_offset:
+            return True
+        return self._digest_of(self.old.complete_offset) == self.old.tail_sha
+
+    def _digest_of(self, end: int) -> str:
+        digest_ = hashlib.sha256()
+        left = end
+        with Path(self.one.path).open("rb") as file:
+            while left and (block := file.read(min(BLOCK, left))):
+                digest_.update(block)
+                left -= len(block)
+        return digest_.hexdigest()
+
+    def blocks(self) -> Iterator[bytes]:
+        if self.one.gone:
+            for segment in raw.segments(self.ws.home, self.one.path):
+                yield from raw.read_segment(self.ws.home, segment)
+            return
+        with Path(self.one.path).open("rb") as file:
+            while block := file.read(BLOCK):
+                yield block
+
+    def all(self, first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+        for block in _chain(first, rest):
+            if self._read < HEAD:
+                self.head.update(block[: HEAD - self._read])
+            self.prefix.update(block)
+            self._read += len(block)
+            yield block
+
+    def keep(self, offset: int, lines: bytes) -> None:
+        """Redacted whole lines from ``offset`` on; what is kept already is let go."""
+        if self._kept is None or offset + len(lines) <= self._keep_from:
+            return
+        if self._kept_from < 0:
+            self._kept_from = offset
+        self._kept.write(lines)
+
+    def finish(self, reading: Reading) -> None:
+        """Digest what is whole and make the kept lines durable."""
+        end = reading.complete_offset
+        if self.one.gone:
+            self.prefix_sha = self.old.tail_sha if self.old else ""
+        else:
+            whole = end == self._read
+            self.prefix_sha = self.prefix.hexdigest() if whole else self._digest_of(end)
+        if self._kept is None:
+            return
+        with self._kept as kept:
+            if self._kept_from >= 0:
+                kept.seek(0)
+                raw.write_segment(
+                    self.ws.home,
+                    self.one.path,
+                    self._kept_from,
+                    end,
+                    iter(lambda: kept.read(BLOCK), b""),
+                    last_at=reading.last_at,
+                )
+
+
+def _chain(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+    if first:
+        yield first
+    yield from rest

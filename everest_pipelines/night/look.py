@@ -1,0 +1,130 @@
+"""What is new in the watched folders, by ``stat`` alone."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from everest_pipelines.core.transcripts.registry import FORMATS, Format
+from everest_pipelines.lake import raw
+from everest_pipelines.lake.operational import FileRow
+from everest_pipelines.night.workspace import Failure, Workspace
+from everest_pipelines.text.settings import Settings
+
+# Raise it when a reader or the redaction is mended: every file is then read again, from the
+# lake's own copy where the source has gone.
+READER_VERSION = 1
+
+
+class PendingFile(Struct, frozen=True):
+    """A transcript to be read. ``gone``: its source vanished, the lake's own copy is read."""
+
+    path: str
+    format: str  # of the watched root; the content decides when it is read
+    size: int
+    mtime_ns: int
+    gone: bool = False
+
+
+class Look(Struct, kw_only=True):
+    """One look over all watched folders."""
+
+    pending: list[PendingFile] = []
+    seen: int = 0
+    bytes: int = 0
+    quiet: int = 0  # left alone because they changed within the last ``quiet_seconds``
+    unreadable: list[Failure] = []
+
+    @property
+    def pending_bytes(self) -> int:
+        return sum(one.size for one in self.pending)
+
+
+def roots(settings: Settings) -> list[tuple[Format, Path, str]]:
+    """Formats with their watched folder and file pattern; those that are not set are left out."""
+    found: list[tuple[Format, Path, str]] = []
+    for format_ in FORMATS:
+        root: Path | None = getattr(settings, format_.root)
+        if root is not None:
+            folder, pattern = format_.glob.split("/**/")
+            found.append((format_, root / folder, pattern))
+    return found
+
+
+def look(ws: Workspace, *, quiet_seconds: int = 0) -> Look:
+    """Compare every watched file with its bookmark. Opens no file.
+
+    A file is pending when its size or time differs from the bookmark, when reading it failed, or
+    when its reader has been mended since. ``quiet_seconds`` leaves out files that were written to
+    so recently. A stat error is reported and never taken for a deletion.
+    """
+    rows: dict[str, FileRow] = {row.path: row for row in ws.lake.read_table("files")}
+    result = Look()
+    seen: set[str] = set()
+    newest = ws.now() * 1000 - quiet_seconds * 1_000_000_000
+    for format_, root, pattern in roots(ws.settings):
+        if not root.is_dir():
+            continue
+        for path, status in _files(str(root), pattern, result.unreadable):
+            seen.add(path)
+            result.seen += 1
+            result.bytes += status.st_size
+            row = rows.get(path)
+            if row is not None and _is_read(row, status):
+                continue
+            if quiet_seconds and status.st_mtime_ns > newest:
+                result.quiet += 1
+                continue
+            result.pending.append(
+                PendingFile(path, format_.name, status.st_size, status.st_mtime_ns)
+            )
+    result.pending += _gone(ws, rows, seen)
+    result.pending.sort(key=lambda one: (-one.mtime_ns, one.path))  # newest days first
+    return result
+
+
+def _is_read(row: FileRow, status: os.stat_result) -> bool:
+    return (
+        row.size == status.st_size
+        and row.mtime_ns == status.st_mtime_ns
+        and not row.error
+        and row.reader_version == READER_VERSION
+    )
+
+
+def _gone(ws: Workspace, rows: dict[str, FileRow], seen: set[str]) -> list[PendingFile]:
+    """Files whose source vanished before their reader was mended: read again from the lake."""
+    return [
+        PendingFile(row.path, row.format, row.size, row.mtime_ns, gone=True)
+        for path, row in rows.items()
+        if path not in seen
+        and row.reader_version != READER_VERSION
+        and not Path(path).exists()
+        and raw.segments(ws.home, path)
+    ]
+
+
+def _files(
+    folder: str, pattern: str, unreadable: list[Failure]
+) -> Iterator[tuple[str, os.stat_result]]:
+    """Every file below ``folder`` whose name fits, with its stat, in the order of their paths."""
+    try:
+        with os.scandir(folder) as entries:
+            found = sorted(entries, key=lambda entry: entry.name)
+    except OSError as error:
+        unreadable.append(Failure(folder, f"cannot be listed: {error.strerror}"))
+        return
+    for entry in found:
+        try:
+            if entry.is_dir():
+                yield from _files(entry.path, pattern, unreadable)
+            elif fnmatch.fnmatch(entry.name, pattern):
+                yield entry.path, entry.stat()
+        except FileNotFoundError:
+            continue  # it went while we looked: the next look knows more
+        except OSError as error:
+            unreadable.append(Failure(entry.path, f"cannot be looked at: {error.strerror}"))

@@ -1,0 +1,143 @@
+"""What a stage works with: the lake, its calendar, the settings, a clock and a progress bar."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from msgspec import Struct
+
+from everest_pipelines.core.records import Day, Micros, ProjectKey, Turn, micros
+from everest_pipelines.lake.calendar import Calendar
+from everest_pipelines.lake.lake import CellResult, Lake
+from everest_pipelines.text.home import Home
+from everest_pipelines.text.settings import Settings
+
+
+class Progress(Protocol):
+    """Told what is being done; the command line draws bars of it."""
+
+    def begin(self, stage: str, total: int, unit: str) -> None: ...
+
+    def advance(self, amount: int = 1) -> None: ...
+
+    def end(self) -> None: ...
+
+
+class Silent:
+    """Progress that nobody watches."""
+
+    def begin(self, stage: str, total: int, unit: str) -> None:
+        """Nothing to show."""
+
+    def advance(self, amount: int = 1) -> None:
+        """Nothing to show."""
+
+    def end(self) -> None:
+        """Nothing to show."""
+
+
+class Span(Struct, frozen=True):
+    """Days from ``first`` to ``last``, both included."""
+
+    first: Day
+    last: Day
+
+    def __contains__(self, day: object) -> bool:
+        return isinstance(day, str) and self.first <= day <= self.last
+
+
+class Failure(Struct, frozen=True):
+    """Something that was left behind: where (path, stage, day or project) and what happened."""
+
+    where: str
+    what: str
+
+
+class StageResult(Struct, kw_only=True):
+    """What a stage did. ``cells`` are those it looked at or wrote; ``changed`` tells which."""
+
+    stage: str
+    cells: list[CellResult] = []
+    counts: dict[str, int] = {}
+    failures: list[Failure] = []
+    seconds: float = 0.0
+
+    @property
+    def changed(self) -> list[CellResult]:
+        """The cells whose bytes are new."""
+        return [cell for cell in self.cells if cell.changed]
+
+
+# Turns of about this many cells are kept between the stages of one night (some 100 MB at most).
+_CACHED_CELLS = 64
+
+
+@dataclass
+class Workspace:
+    """One open memory. Stages read and write through it; the caller holds the lake's lock."""
+
+    home: Home
+    settings: Settings
+    lake: Lake
+    calendar: Calendar
+    progress: Progress = field(default_factory=Silent)
+    now: Callable[[], Micros] = field(default=lambda: micros(dt.datetime.now(tz=dt.UTC)))
+    _turns: OrderedDict[tuple[Day, ProjectKey, str], list[Turn]] = field(
+        default_factory=OrderedDict[tuple[Day, ProjectKey, str], list[Turn]]
+    )
+
+    def turns(self, day: Day, project: ProjectKey, sha256: str) -> list[Turn]:
+        """The turns of one cell as it was when its digest was ``sha256``."""
+        key = (day, project, sha256)
+        if key not in self._turns:
+            self._turns[key] = self.lake.read_cell("transcripts", day, project)
+            while len(self._turns) > _CACHED_CELLS:
+                self._turns.popitem(last=False)
+        self._turns.move_to_end(key)
+        return self._turns[key]
+
+
+def open_workspace(
+    home: Home,
+    settings: Settings,
+    *,
+    progress: Progress | None = None,
+    now: Callable[[], Micros] | None = None,
+) -> Workspace:
+    """Open (and at first run make) the memory at ``home``.
+
+    Raises SettingsError when zone or start differ from those that the lake was made with.
+    """
+    home.ensure()
+    workspace = Workspace(home, settings, Lake(home), Calendar.of(home, settings))
+    if progress is not None:
+        workspace.progress = progress
+    if now is not None:
+        workspace.now = now
+    return workspace
+
+
+def horizon_of(ws: Workspace, now: Micros | None = None) -> Day:
+    """The last closed day in the lake's zone."""
+    return ws.calendar.yesterday(ws.now() if now is None else now)
+
+
+class Stopwatch:
+    """Seconds since it was made."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        return round(time.monotonic() - self._start, 3)
+
+
+def spread(days: Sequence[Day]) -> Span | None:
+    """The span from the first to the last of ``days``."""
+    return Span(min(days), max(days)) if days else None

@@ -1,0 +1,192 @@
+"""``recall.sqlite``: everything that may be recalled, in one file that is never written again."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from everest_pipelines.text.errors import CallerError, MissingError
+from everest_pipelines.text.home import Home
+
+SCHEMA_VERSION = 1
+FILE_NAME = "recall.sqlite"
+EVERYWHERE = "everywhere"
+
+# A term is one token: whatever `index_terms` lets into a word must not split it again.
+_FTS = "tokenize=\"unicode61 remove_diacritics 0 categories 'L* N* Co M* Pc Po'\""
+
+_SCHEMA = f"""
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE ranges (part TEXT, scope TEXT, first INTEGER, last INTEGER,
+  PRIMARY KEY (part, scope)) WITHOUT ROWID;
+CREATE TABLE projects (path TEXT PRIMARY KEY, project TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE lessons (row INTEGER PRIMARY KEY, id TEXT UNIQUE, short_id TEXT, scope TEXT,
+  kind TEXT, state TEXT, text TEXT, fix TEXT, quote TEXT, strength REAL, seen INTEGER,
+  last_seen_at INTEGER, value_key TEXT, terms TEXT);
+CREATE TABLE lessons_terms (term TEXT PRIMARY KEY, documents INTEGER) WITHOUT ROWID;
+CREATE VIRTUAL TABLE lessons_index USING fts5(terms, content='', {_FTS});
+CREATE TABLE episodes (row INTEGER PRIMARY KEY, id TEXT UNIQUE, project TEXT, kind TEXT,
+  title TEXT, gist TEXT, quote TEXT, session TEXT, occurred_at INTEGER, terms TEXT);
+CREATE TABLE episodes_terms (term TEXT PRIMARY KEY, documents INTEGER) WITHOUT ROWID;
+CREATE VIRTUAL TABLE episodes_index USING fts5(terms, content='', {_FTS});
+"""
+
+
+class Lesson(NamedTuple):
+    """A lesson as recall knows it."""
+
+    id: str
+    short_id: str
+    scope: str
+    kind: str
+    state: str
+    text: str
+    fix: str
+    quote: str
+    strength: float
+    seen: int
+    last_seen_at: int  # microseconds UTC
+    value_key: str
+
+
+LESSON_COLUMNS = ", ".join(Lesson._fields)
+
+
+class Snapshot:
+    """One generation's snapshot, open for reading; a later publish does not disturb it."""
+
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self.connection = connection
+        self.path = path
+        self.meta: dict[str, str] = dict(connection.execute("SELECT name, value FROM meta"))
+
+    @property
+    def generation(self) -> str:
+        """The name of the generation that this belongs to."""
+        return self.meta["generation"]
+
+    def range(self, part: str, scope: str) -> tuple[int, int] | None:
+        """First and last row of a scope in ``lessons`` or ``episodes``: a scope lies together."""
+        found = self.connection.execute(
+            "SELECT first, last FROM ranges WHERE part = ? AND scope = ?", (part, scope)
+        ).fetchone()
+        return None if found is None else (found[0], found[1])
+
+    def lessons(self, project: str) -> list[Lesson]:
+        """Every lesson of a project and of everywhere, strongest first. Hidden ones too."""
+        rows = self.connection.execute(
+            f"SELECT {LESSON_COLUMNS} FROM lessons WHERE scope IN (?, ?)"
+            " ORDER BY strength DESC, id",
+            (project, EVERYWHERE),
+        )
+        return [Lesson(*row) for row in rows]
+
+    def lesson(self, identifier: str) -> Lesson | None:
+        """The lesson whose id starts with `identifier`, in any project; None when there is none.
+
+        Raises CallerError when several do, or when `identifier` has fewer than 4 digits.
+        """
+        wanted = identifier.strip().lower()
+        if len(wanted) < 4:
+            raise CallerError(
+                f"{identifier!r} is too short for a lesson id: give 4 digits or more."
+            )
+        rows = self.connection.execute(
+            f"SELECT {LESSON_COLUMNS} FROM lessons WHERE substr(id, 1, ?) = ? ORDER BY id LIMIT 9",
+            (len(wanted), wanted),
+        ).fetchall()
+        if len(rows) > 1:
+            names = ", ".join(row[0][: len(wanted) + 6] for row in rows)
+            raise CallerError(f"{identifier!r} is the start of several lesson ids: {names}.")
+        return Lesson(*rows[0]) if rows else None
+
+    def close(self) -> None:
+        """Close the file. Closing twice is allowed."""
+        self.connection.close()
+
+    def __enter__(self) -> Snapshot:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def open_snapshot(home: Home) -> Snapshot:
+    """The current generation's snapshot; ``published/current`` is resolved exactly once.
+
+    Raises MissingError, with the next command, when nothing is published yet, when the generation
+    holds no snapshot, or when it is damaged or of another version.
+    """
+    try:
+        generation = home.current.resolve(strict=True)
+    except (OSError, RuntimeError):  # RuntimeError: a link that leads to itself
+        raise MissingError("Nothing has been published yet.", "everest night") from None
+    return open_file(generation / FILE_NAME)
+
+
+def open_file(path: Path) -> Snapshot:
+    """One snapshot file. Raises MissingError as `open_snapshot` does."""
+    if not path.is_file():
+        raise MissingError(f"There is no snapshot at {path}.", "everest publish")
+    name = quote(str(path.absolute()).replace("\\", "/"))
+    connection: sqlite3.Connection | None = None
+    try:
+        connection = sqlite3.connect(f"file:{name}?mode=ro&immutable=1", uri=True)
+        version = connection.execute("SELECT value FROM meta WHERE name = 'version'").fetchone()
+        written = int(version[0]) if version else 0
+        if written == SCHEMA_VERSION:
+            return Snapshot(connection, path)
+    except (sqlite3.Error, ValueError) as error:
+        if connection is not None:
+            connection.close()
+        raise MissingError(
+            f"The snapshot {path} cannot be read ({error}).", "everest publish"
+        ) from None
+    connection.close()
+    if written > SCHEMA_VERSION:
+        raise MissingError(
+            f"The snapshot {path} was written by a newer everest (version {written}, this one reads"
+            f" {SCHEMA_VERSION}).",
+            "everest doctor",
+        )
+    raise MissingError(f"The snapshot {path} is of the old version {written}.", "everest publish")
+
+
+def build(
+    path: Path,
+    *,
+    lessons: Iterable[Mapping[str, Any]],
+    episodes: Iterable[Mapping[str, Any]],
+    generation: str,
+    projects: Iterable[tuple[str, str]] = (),
+) -> None:
+    """Write a snapshot in one step; the same rows in any order give the same bytes.
+
+    `lessons`: visible ones, as objects of the wire format (``docs/lessons-format.md``).
+    `episodes`: ``id``, ``project``, ``kind``, ``title``, ``gist``, ``quote``, ``session`` and
+    ``occurred_at`` (microseconds UTC). `projects`: (path, project key). A field that is missing
+    raises KeyError.
+    """
+    from everest_pipelines.recall.build import content
+    from everest_pipelines.text.atomic import write_atomic
+
+    write_atomic(
+        path,
+        content(
+            _SCHEMA,
+            version=SCHEMA_VERSION,
+            lessons=lessons,
+            episodes=episodes,
+            generation=generation,
+            projects=projects,
+        ),
+    )

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import hashlib
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from everest_pipelines.core.transcripts import lines as module
+from everest_pipelines.core.transcripts.lines import drop_payloads, lines
+
+
+def contents(data: bytes, size: int = 7) -> list[bytes]:
+    return [line.content for line in lines(data[n : n + size] for n in range(0, len(data), size))]
+
+
+def test_only_a_newline_ends_a_line() -> None:
+    data = "a\u2028b\u0085c\x0bd\r\ne\n".encode()
+    assert contents(data) == ["a\u2028b\u0085c\x0bd".encode(), b"e"]
+
+
+def test_numbers_and_offsets_count_the_bytes_of_the_file() -> None:
+    data = b"\xef\xbb\xbfone\r\n\n\0\0two\0\nthree"
+    found = [(one.number, one.offset, one.size, one.whole) for one in lines([data])]
+    assert found == [(1, 0, 7, True), (2, 8, 0, True), (3, 9, 6, True), (4, 16, 5, False)]
+    assert contents(data) == [b"one", b"", b"two", b"three"]
+
+
+@given(st.binary(max_size=200), st.integers(1, 9))
+def test_where_the_blocks_are_cut_does_not_matter(data: bytes, size: int) -> None:
+    cut = list(lines([data[n : n + size] for n in range(0, len(data), size)]))
+    assert cut == list(lines([data]))
+    assert sum(one.size + one.whole for one in cut) == len(data)
+
+
+def test_a_line_above_the_cap_is_named_and_costs_only_itself(monkeypatch) -> None:
+    monkeypatch.setattr(module, "LINE_CAP", 100)
+    monkeypatch.setattr(module, "KEPT_OF_A_CAPPED_LINE", 10)
+    data = b"before\n" + b"x" * 1000 + b"\nafter\n"
+    for size in (13, 5000):
+        found = list(lines(data[n : n + size] for n in range(0, len(data), size)))
+        assert [(one.content, one.size, one.capped) for one in found] == [
+            (b"before", 6, False),
+            (b"x" * 10, 1000, True),
+            (b"after", 5, False),
+        ]
+
+
+def test_an_image_is_replaced_by_its_size_and_hash_in_both_places() -> None:
+    image = "iVBORw0KGgo" * 2000 + "=="
+    source = {"type": "base64", "media_type": "image/png", "data": image}
+    line = json.dumps({"message": source, "toolUseResult": {"base64": image}, "kept": "A" * 2000})
+    small = drop_payloads(line.encode())
+    mark = f"[base64 {len(image)} bytes sha256:{hashlib.sha256(image.encode()).hexdigest()[:16]}]"
+    value = json.loads(small)
+    assert value["message"]["data"] == value["toolUseResult"]["base64"] == mark
+    assert value["kept"] == "A" * 2000  # a long word that is no payload
+
+
+def test_the_sink_gets_the_redacted_whole_lines_and_not_the_torn_one() -> None:
+    kept: list[tuple[int, bytes]] = []
+    data = b"a secret\nb\n\nc secret"
+    found = list(
+        lines(
+            [data],
+            redact=lambda line: line.replace(b"secret", b"[X]"),
+            sink=lambda offset, block: kept.append((offset, block)),
+        )
+    )
+    assert [one.content for one in found] == [b"a [X]", b"b", b"", b"c [X]"]
+    assert kept == [(0, b"a [X]\nb\n\n")]
+
+
+def test_the_sink_gets_blocks_with_their_offsets(monkeypatch) -> None:
+    monkeypatch.setattr(module, "SINK_BLOCK", 4)
+    kept: list[tuple[int, bytes]] = []
+    list(lines([b"one\ntwo\nthree\n"], sink=lambda *block: kept.append(block)))
+    assert kept == [(0, b"one\n"), (4, b"two\n"), (8, b"three\n")]
