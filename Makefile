@@ -41,7 +41,7 @@ up: setup ## the UI and the daemon on the loopback address
 
 test: setup chromium lint ## every check and every test
 	@$(BIN)/coverage erase
-	@$(BIN)/python -m pytest -q -n 2 --cov --cov-report=term $(TEST_ARGUMENTS)
+	@$(BIN)/python -m pytest -q -n 2 --dist loadfile --cov --cov-report=term $(TEST_ARGUMENTS)
 
 lint: setup ## ruff, pyright, import contracts, generated files
 	@$(BIN)/ruff check .

@@ -40,7 +40,7 @@ def renamed(data: bytes, copy: int, days_apart: int) -> bytes:
     """One file's bytes as another person's: ids, days and directories are its own."""
     if not copy:
         return data
-    tag = b"%02d" % (copy % 100)
+    tag = b"%06d" % copy
     data = _UUID.sub(lambda match: _uuid(match[0], copy), data)
     data = data.replace(b'"msg_01', b'"msg_' + tag).replace(b'"toolu_01', b'"toolu_' + tag)
     data = _CWD.sub(rb"\g<1>copy" + tag + b"/", data)

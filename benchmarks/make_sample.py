@@ -113,7 +113,7 @@ def harbor() -> list[Tale]:
         .says("Opened pull request 47 instead; main is untouched.")
     )
     resumed = (
-        migration.fork("harbor-migration-copy")
+        migration.fork("harbor-migration-fork")
         .wait(hours=21, minutes=12)
         .human("the reviewer wants a check constraint: draft must be positive")
         .tool(

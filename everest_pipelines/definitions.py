@@ -7,17 +7,14 @@ import dagster as dg
 
 from everest_pipelines.defs import jobs, resources
 from everest_pipelines.defs.episodes import assets as episodes
-from everest_pipelines.defs.episodes import checks as episodes_checks
 from everest_pipelines.defs.measures import assets as measures
 from everest_pipelines.defs.measures import checks as measures_checks
 from everest_pipelines.defs.outputs import assets as outputs
 from everest_pipelines.defs.outputs import sensors as outputs_sensors
 from everest_pipelines.defs.partitions import grid
 from everest_pipelines.defs.sleep import assets as sleep
-from everest_pipelines.defs.sleep import checks as sleep_checks
 from everest_pipelines.defs.sleep import sensors as sleep_sensors
 from everest_pipelines.defs.transcripts import assets as transcripts
-from everest_pipelines.defs.transcripts import checks as transcripts_checks
 from everest_pipelines.defs.transcripts import sensors as transcripts_sensors
 from everest_pipelines.lake.calendar import Calendar
 
@@ -37,12 +34,6 @@ GROUPS = {  # the folders of defs/ -> who owns them
     "outputs": (outputs.ASSETS, Owner.OUTPUTS),
     "measures": (measures.ASSETS, Owner.OUTPUTS),
 }
-CHECKS = [
-    *transcripts_checks.CHECKS,
-    *episodes_checks.CHECKS,
-    *sleep_checks.CHECKS,
-    *measures_checks.CHECKS,
-]
 
 
 @lru_cache(maxsize=8)
@@ -66,7 +57,7 @@ def build(calendar: Calendar, ingest_minutes: int = 15) -> dg.Definitions:
 
     return dg.Definitions(
         assets=[asset for group in GROUPS for asset in stamped(group)],
-        asset_checks=CHECKS,
+        asset_checks=measures_checks.CHECKS,
         jobs=jobs.JOBS,
         sensors=[
             transcripts_sensors.transcript_sensor(ingest_minutes),

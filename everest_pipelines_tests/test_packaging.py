@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.skipif(not (CHECKOUT / "Makefile").exists(), reason="no
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the wheel and the source archive, made while private things lie about."""
     out = tmp_path_factory.mktemp("dist")
-    planted = CHECKOUT / "data" / f"planted-{out.name}.jsonl"
+    planted = CHECKOUT / "data" / f"planted-{os.getpid()}.jsonl"
     planted.parent.mkdir(exist_ok=True)
     planted.write_text("private")
     try:

@@ -1,17 +1,50 @@
 """What all checks share: the sentence with the command, and the end of a run that left a thing."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from everest_pipelines.defs.resources import NightRun
+from everest_pipelines.defs.resources import NightRun, wordless
 
 if TYPE_CHECKING:
     from everest_pipelines.core.records import Day
     from everest_pipelines.night.workspace import Failure
 
 NAMED = 5  # so many paths or days are named, the others counted
+
+
+Check = Callable[[NightRun], dg.AssetCheckResult]
+
+
+@dataclass(frozen=True)
+class Checks:
+    """The checks of one asset. They run in its own step: a step of their own would list the whole
+    grid, keys of 30,000 cells, each time."""
+
+    asset: str
+    functions: tuple[Check, ...]
+
+    @property
+    def specs(self) -> list[dg.AssetCheckSpec]:
+        """One for each function: its name, and its docstring as the description."""
+        return [
+            dg.AssetCheckSpec(one.__name__, asset=self.asset, description=one.__doc__)
+            for one in self.functions
+        ]
+
+    def run(self, night: NightRun) -> Iterator[dg.AssetCheckResult]:
+        """Every check's result, in order."""
+        for one in self.functions:
+            with wordless(f"the check {one.__name__}"):
+                result = one(night)
+            yield result._replace(check_name=one.__name__, asset_key=dg.AssetKey(self.asset))
+
+
+def checks_of(asset: str, *functions: Check) -> Checks:
+    """The checks of an asset."""
+    return Checks(asset, functions)
 
 
 def verdict(
@@ -57,19 +90,17 @@ def ending(asset: str, night: NightRun, jobs: frozenset[str]) -> Iterator[dg.Ass
     """Say what the run left behind; as the last step of one of `jobs`, fail the run with it."""
     failures = list(night.failures)
     blocked = night.publication.blocked if night.publication else []
-    if not failures and not blocked:
-        yield verdict(True, "Nothing was left behind.", check="nothing_left_behind", asset=asset)
-        return
-    sentence = _left(failures, len(blocked))
+    left = bool(failures or blocked)
+    sentence = _left(failures, len(blocked)) if left else "Nothing was left behind."
     yield verdict(
-        False,
+        not left,
         sentence,
         check="nothing_left_behind",
         asset=asset,
         failures=len(failures),
         red_gates=len(blocked),
     )
-    if night.run.job_name in jobs:
+    if left and night.run.job_name in jobs:
         raise dg.Failure(sentence, allow_retries=False)
 
 

@@ -29,6 +29,9 @@ DEFERRED = {"dagster/defer_asset_events": "true"}
 MENDED = 500
 
 
+Reported = dg.MaterializeResult | dg.AssetCheckResult
+
+
 def recorded(key: str | None = None) -> dg.MaterializeResult:
     """The result of an asset that reported its own events."""
     return dg.MaterializeResult(asset_key=key, metadata=_REPORTED)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 STORAGE_VARIABLE = "DAGSTER_EVEREST_STORAGE"  # what dagster.yaml reads; no setting of the owner
 DAGSTER_HOME = "DAGSTER_HOME"
 FILES = ("dagster.yaml", "workspace.yaml")
+_INTERRUPTED = "DagsterExecutionInterruptedError"
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
@@ -137,8 +138,11 @@ def run_night(
                 },
             )
         )
+        failures = _failures(result)
+        if any(kind == _INTERRUPTED for _, kind in failures):
+            raise KeyboardInterrupt
         if not kept or kept[0].publication is None:
-            raise _error_of(result)
+            raise _error_of(result.run_id, failures)
         return Night(
             run_id=result.run_id,
             failed=not result.success,
@@ -148,18 +152,26 @@ def run_night(
         )
 
 
-def _error_of(result: "dg.ExecuteInProcessResult") -> EverestError:
-    """The failure of the step that stopped everything, by kind and place, without its words."""
+def _failures(result: "dg.ExecuteInProcessResult") -> list[tuple[str, str]]:
+    """(step, kind of its error) of every failed step, in order."""
+    found: list[tuple[str, str]] = []
     for event in result.all_events:
         if event.is_step_failure:
             error = event.step_failure_data.error
             cause = error.cause if error and error.cause else error
-            name = cause.cls_name if cause else "unknown error"
-            return EverestError(
-                f"The stage {event.step_key} failed with {name}; run {result.run_id} has the rest.",
-                "everest doctor",
-            )
-    return EverestError("The night did not begin.", "everest doctor")
+            found.append((event.step_key or "", (cause and cause.cls_name) or "unknown error"))
+    return found
+
+
+def _error_of(run_id: str, failures: list[tuple[str, str]]) -> EverestError:
+    """The failure that stopped everything, by step and kind: its words stay in the run."""
+    if not failures:
+        return EverestError("The night did not begin.", "everest doctor")
+    step, kind = failures[0]
+    return EverestError(
+        f"The stage {step} failed with {kind}; the run {run_id} in the UI says where.",
+        "everest doctor",
+    )
 
 
 @contextmanager

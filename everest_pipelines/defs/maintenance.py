@@ -59,7 +59,7 @@ def prune_ticks(instance: dg.DagsterInstance, *, before: dt.datetime) -> int:
 
 def prune_logs(instance: dg.DagsterInstance, *, before: dt.datetime) -> int:
     """Delete the compute logs of runs that are gone or older than `before`."""
-    folder = Path(instance.storage_directory())
+    folder = Path(instance.storage_directory()).parent  # both lie in our one storage folder
     deleted = 0
     for logs in folder.glob("*/compute_logs"):
         old = logs.stat().st_mtime < before.timestamp()

@@ -27,6 +27,16 @@ def grid(calendar: Calendar) -> dg.MultiPartitionsDefinition:
 CELLS = grid(Calendar("UTC"))
 
 
+def whole(table: str) -> dg.AssetDep:
+    """That an unpartitioned asset depends on a whole table of cells.
+
+    The mapping names no partition: with any other, Dagster lists all keys of the grid in every
+    run (0.1 s per 6,000), and calls the asset unsynced because some cell is empty. What is stale
+    is known from `days` alone.
+    """
+    return dg.AssetDep(table, partition_mapping=dg.SpecificPartitionsPartitionMapping([]))
+
+
 def cell(day: Day, project: ProjectKey) -> dg.MultiPartitionKey:
     """The key of one cell."""
     return dg.MultiPartitionKey({"day": day, "project": project})

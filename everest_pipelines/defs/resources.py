@@ -2,20 +2,22 @@
 
 import logging
 import os
+import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
 from everest_pipelines.defs.partitions import days_of
 from everest_pipelines.defs.processes import PROCESS, fail_dead_runs, this_process
+from everest_pipelines.text.errors import EverestError
 from everest_pipelines.text.home import Home
 from everest_pipelines.text.settings import Settings, load
 
 if TYPE_CHECKING:
     from everest_pipelines.core.records import Day, Micros, ProjectKey
-    from everest_pipelines.night.look import Look
     from everest_pipelines.night.publish import Publication
     from everest_pipelines.night.render import RenderReport
     from everest_pipelines.night.workspace import Failure, Progress, Span, StageResult, Workspace
@@ -31,6 +33,26 @@ def in_force() -> tuple[Home, Settings]:
     """The home and settings of this process's environment. Raises SettingsError."""
     home = Home.resolve(os.environ)
     return home, load(os.environ, home.config)
+
+
+@contextmanager
+def wordless(what: str) -> Iterator[None]:
+    """Let an error out by its kind and place alone: its words may quote a transcript.
+
+    Dagster stores an error with its message, and its pages have no login. Our own errors are
+    sentences made for the owner (paths, names, commands) and pass.
+    """
+    try:
+        yield
+    except (EverestError, dg.Failure, dg.DagsterError):
+        raise
+    except Exception as error:  # whatever it is, it must not be stored as it is
+        trace = traceback.extract_tb(error.__traceback__)[-1]
+        raise dg.Failure(
+            f"{what} failed with {type(error).__name__} in {Path(trace.filename).name}:"
+            f"{trace.lineno} {trace.name}. Nothing else is lost. Next: everest doctor",
+            allow_retries=False,
+        ) from None
 
 
 class NightRun:
@@ -54,7 +76,6 @@ class NightRun:
         self.instance = instance
         self.run = run
         self.accept = accept
-        self.looked: Look | None = None
         self.results: list[StageResult] = []
         self.publication: Publication | None = None
         self.rendered: RenderReport | None = None
@@ -139,7 +160,7 @@ class NightRun:
             name = str(holder or "another run")
             if name not in told:
                 told.append(name)
-                self._log.info(f"waiting for {name}, which works on the lake")
+                self._log.warning(f"waiting for {name}, which works on the lake")
                 if self._on_wait is not None:
                     self._on_wait(name)
 

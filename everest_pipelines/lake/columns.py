@@ -49,6 +49,17 @@ def struct(*fields: tuple[str, ArrowType], nullable: Sequence[str] = ()) -> Arro
     return pa.struct([pa.field(name, kind, nullable=name in nullable) for name, kind in fields])
 
 
+_PACKED = (pa.types.is_string, pa.types.is_binary, pa.types.is_floating)  # vectors hold many zeros
+# Columns (and fields) of texts that are mostly the same: their dictionary is small already.
+_FEW_VALUES = frozenset(
+    [
+        "role", "channel", "agent", "agent_version", "model", "cwd", "git_branch", "subagent",
+        "duplicate_of", "flags", "name", "kind", "sub", "origin", "detector", "reason", "space",
+        "table", "stage", "state", "format", "machine", "why", "scope", "polarity", "decided_by",
+    ]
+)  # fmt: skip
+
+
 class Kind(enum.StrEnum):
     """Where a table lives."""
 
@@ -113,17 +124,22 @@ class TableSpec:
         return {"everest.table": self.name, "everest.version": str(self.version)}
 
     @cached_property
+    def leaves(self) -> dict[str, bool]:
+        """The Parquet leaves, and whether compressing one pays in a small file."""
+        return {
+            leaf: any(is_one(kind) for is_one in _PACKED) and not _FEW_VALUES & {*leaf.split(".")}
+            for column in self.columns
+            for leaf, kind in _leaves(column.name, column.type)
+        }
+
+    @cached_property
     def dictionary_columns(self) -> list[str]:
         """The Parquet leaves that are worth a dictionary."""
         leaves = ["day", "project"] if self.partitioned else []
         for column in self.columns:
             if not column.distinct:
-                leaves += _leaves(column.name, column.type)
+                leaves += [leaf for leaf, _ in _leaves(column.name, column.type)]
         return leaves
-
-    @cached_property
-    def _hints(self) -> dict[str, Any]:
-        return typing.get_type_hints(self.struct)
 
 
 def sorted_rows(spec: TableSpec, rows: Sequence[Row]) -> list[Row]:
@@ -164,7 +180,7 @@ def from_arrow(spec: TableSpec, table: ArrowTable) -> list[Row]:
     Raises DamagedError when the table's columns are not the spec's.
     """
     check_schema(spec, table.schema)
-    hints = spec._hints  # pyright: ignore[reportPrivateUsage]
+    hints = _hints_of(spec.struct)
     columns = [_decode(table.column(c.name).combine_chunks(), hints[c.name]) for c in spec.columns]
     return _build(spec.struct, spec.struct.__struct_fields__, columns, table.num_rows)
 
@@ -197,13 +213,13 @@ def _mismatch(spec: TableSpec, column: str, what: str) -> DamagedError:
     return DamagedError(f"Table {spec.name}, column {column}: {what}.", "everest doctor")
 
 
-def _leaves(path: str, kind: ArrowType) -> list[str]:
+def _leaves(path: str, kind: ArrowType) -> list[tuple[str, ArrowType]]:
     if pa.types.is_list(kind):
         return _leaves(f"{path}.list.element", kind.value_type)
     if pa.types.is_struct(kind):
         fields = [kind.field(i) for i in range(kind.num_fields)]
         return [leaf for f in fields for leaf in _leaves(f"{path}.{f.name}", f.type)]
-    return [path]
+    return [(path, kind)]
 
 
 def _encode(values: Sequence[Any], kind: ArrowType) -> ArrowArray:
@@ -272,7 +288,7 @@ def _decode_structs(array: Any, hint: Any) -> list[Any]:
         columns = [_decode(array.field(i), part) for i, part in enumerate(parts)]
         return list(zip(*columns, strict=True))
     cls = cast(type[msgspec.Struct], hint)
-    hints = typing.get_type_hints(cls)
+    hints = _hints_of(cls)
     names = cls.__struct_fields__
     return _build(cls, names, [_decode(array.field(n), hints[n]) for n in names], len(array))
 
@@ -285,6 +301,11 @@ def _build(
     if _by_name_only(cls):
         return [cls(**dict(zip(names, v, strict=True))) for v in zip(*columns, strict=True)]
     return [cls(*values) for values in zip(*columns, strict=True)]
+
+
+@cache
+def _hints_of(cls: type[msgspec.Struct]) -> dict[str, Any]:
+    return typing.get_type_hints(cls)
 
 
 @cache

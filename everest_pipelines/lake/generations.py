@@ -135,9 +135,10 @@ def make_current(home: Home, name: str, now: Micros) -> bool:
     for touched in (before, name):
         if touched is not None and (home.published / touched).is_dir():
             os.utime(home.published / touched, ns=(now * 1000, now * 1000))
+    # First, and the same for ever: once there is a generation, its database has its name.
+    _link(home.duckdb, f"{home.published.name}/{home.current.name}/{DATABASE}")
     if before != name:
         _link(home.current, name)
-    _link(home.duckdb, f"{home.published.name}/{home.current.name}/{DATABASE}")
     return before != name
 
 

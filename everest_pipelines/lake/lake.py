@@ -37,6 +37,15 @@ PART = "part.parquet"
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _PROJECT = re.compile(r"[^/\\|\x00-\x1f=.][^/\\|\x00-\x1f=]*")
 _DIGESTS = "_digests.msgpack"
+# Names under which files wait that only the holder of the lock writes, below the home.
+_LEFTOVERS = (
+    ("lake", f"**/.{PART}.*.tmp"),
+    ("lake", f".{_DIGESTS}.*.tmp"),
+    ("quarantine", f"**/.{PART}.*.tmp"),
+    ("raw", "*/.*.tmp"),
+    ("published", ".current.*.tmp"),
+    (".", ".everest.duckdb.*.tmp"),
+)
 
 
 class Cell(msgspec.Struct, frozen=True, order=True):
@@ -233,8 +242,8 @@ class Lake:
     def sweep(self) -> int:
         """Remove what killed writers left; only for whoever holds the lock. Returns how many."""
         swept = 0
-        for root in (self.home.lake, self.home.quarantine):
-            for waiting in sorted(root.rglob(f".{PART}.*.tmp")):
+        for root, pattern in _LEFTOVERS:
+            for waiting in sorted((self.home.root / root).glob(pattern)):
                 waiting.unlink(missing_ok=True)
                 swept += 1
         return swept

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from everest_pipelines.core.records import Micros
+from everest_pipelines.lake.lake import Lake
 from everest_pipelines.text.atomic import FILE_MODE, make_dir, write_all
 from everest_pipelines.text.errors import BusyError, MissingError
 from everest_pipelines.text.home import Home
@@ -68,6 +69,8 @@ def held(
     descriptor = os.open(home.lock, os.O_RDWR | os.O_CREAT, FILE_MODE)
     try:
         _take(home, descriptor, flock, wait, on_wait)
+        if os.pread(descriptor, 1, 0):  # whoever had it died: a living one leaves nothing
+            Lake(home).sweep()
         since = time.time_ns() // 1000
         content = json.dumps({"pid": os.getpid(), "who": who, "since": since})
         os.ftruncate(descriptor, 0)

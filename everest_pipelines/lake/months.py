@@ -58,12 +58,9 @@ def month_files(
     for month in sorted(months):
         before = known.get((spec.name, month))
         source = before if held and before is not None else None
-        parts = [FORMAT, spec.name, str(spec.version)]
-        for cell in months[month]:
-            parts += [cell.day, cell.project, lake.cell_digest(spec.name, cell.day, cell.project)]
+        given = month_input(lake, spec, months[month])
         if source is not None:
-            parts += ["held", source.name, *sorted(held)]
-        given = digest(*parts)
+            given = digest(given, "held", source.name, *sorted(held))
         if before is not None and before.input == given and _there(lake, before):
             made.append(before)
             continue
@@ -72,6 +69,14 @@ def month_files(
         if file is not None:
             made.append(file)
     return made
+
+
+def month_input(lake: Lake, spec: TableSpec, cells: Iterable[Cell]) -> str:
+    """Names what a month file is made of: every cell with its digest."""
+    parts = [FORMAT, spec.name, str(spec.version)]
+    for cell in cells:
+        parts += [cell.day, cell.project, lake.cell_digest(spec.name, cell.day, cell.project)]
+    return digest(*parts)
 
 
 def table_file(lake: Lake, spec: TableSpec) -> list[PublishedFile]:

@@ -21,7 +21,7 @@ from everest_pipelines.text.home import Home
 from everest_pipelines.text.ids import digest
 
 _INDEX = "index.json"
-_LEVEL = 9  # written once, read hardly ever
+_LEVEL = 2  # level 9 saves 9 % of the bytes for five times the CPU
 _BLOCK = 4 << 20
 
 
@@ -67,7 +67,7 @@ def write_segment(
         for known in index.segments:
             if known.name == name and (folder / name).exists():
                 return known, False
-        made.keep(folder / name)
+        made.keep(folder / name, sync=False)  # the index stands beside it, written next
     segment = Segment(source_path=source_path, start=start, end=end, name=name, last_at=last_at)
     others = [s for s in index.segments if s.name != name]
     _save(folder, _Index(source_path=source_path, segments=(*others, segment)))
@@ -125,15 +125,16 @@ def forget(home: Home, source_path: str) -> int:
 
 def _blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """Regroup bytes into blocks; each becomes a zstd frame, so small ones would pack badly."""
-    waiting = bytearray()
+    waiting: list[bytes] = []
+    held = 0
     for piece in pieces:
-        for start in range(0, len(piece), _BLOCK):
-            waiting += piece[start : start + _BLOCK]
-            if len(waiting) >= _BLOCK:
-                yield bytes(waiting[:_BLOCK])
-                del waiting[:_BLOCK]
-    if waiting:
-        yield bytes(waiting)
+        waiting.append(piece)
+        held += len(piece)
+        if held >= _BLOCK:
+            yield b"".join(waiting)
+            waiting, held = [], 0
+    if held:
+        yield b"".join(waiting)
 
 
 def _shrink(folder: Path, index: _Index) -> None:

@@ -49,7 +49,7 @@ def write_database(path: Path, made: Sequence[str]) -> None:
             f"ATTACH {_text(str(path))} AS made (STORAGE_VERSION {_text(STORAGE_VERSION)})"
         )
         connection.execute("USE made")
-        for statement in made:
+        for statement in ("BEGIN", *made, "COMMIT"):
             connection.execute(statement)
         connection.execute("USE memory")
         connection.execute("DETACH made")

@@ -7,7 +7,7 @@ Each works day by day and only on days that are stale: a day's inputs are named 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -311,7 +311,7 @@ def _derive(
         for table in tables:
             rows = sum(cell.rows for cell in cells if cell.table == table)
             result.counts[table] = result.counts.get(table, 0) + rows
-        done.append(day_row(ws, stage, tables, day, hashes[day]))
+        done.append(closed(stage, day, input_hash=hashes[day], cells=cells))
         ws.progress.advance()
     if done:
         inputs.days.close(done)
@@ -348,10 +348,15 @@ def day_row(
     day: Day,
     input_hash: str,
     prev_hash: str = "",
+    written: Mapping[tuple[Day, ProjectKey], CellResult] | None = None,
 ) -> DayRow:
-    """The closed row of a day, from what its files are now."""
+    """The closed row of a day, from what its files are now.
+
+    ``written``: what the caller itself wrote last of a stage with one table; it is believed.
+    """
+    known = written or {}
     cells = [
-        cell_state(ws, table, day, cell.project)
+        known.get((day, cell.project)) or cell_state(ws, table, day, cell.project)
         for table in tables
         for cell in ws.lake.cells(table, days=[day])
     ]

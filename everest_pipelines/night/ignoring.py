@@ -10,7 +10,7 @@ from everest_pipelines.lake import raw
 from everest_pipelines.lake.days import Days
 from everest_pipelines.lake.operational import FileRow, ProjectRow, QuarantineRow
 from everest_pipelines.night.derive import day_row
-from everest_pipelines.night.projects import add_ignored
+from everest_pipelines.night.projects import add_ignored, says_ignore
 from everest_pipelines.night.workspace import Workspace
 from everest_pipelines.text import ledger
 
@@ -33,6 +33,13 @@ def ignore(ws: Workspace, path: str) -> list[ProjectKey]:
         ws.home, "forget", {"rule": "ignore", "path": path, "projects": sorted(hit)}, now=ws.now()
     )
     return sorted(hit)
+
+
+def ignore_marked(ws: Workspace) -> list[ProjectKey]:
+    """`ignore` for each known project whose root holds an ignore file now; returns their keys."""
+    rows: list[ProjectRow] = ws.lake.read_table("projects")
+    marked = {row.root for row in rows if row.root and not row.ignored and says_ignore(row.root)}
+    return [key for root in sorted(marked) for key in ignore(ws, root)]
 
 
 def _empty_cells(ws: Workspace, projects: set[ProjectKey]) -> None:

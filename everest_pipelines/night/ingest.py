@@ -6,6 +6,7 @@ import hashlib
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import IO
 
@@ -13,24 +14,31 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from everest_pipelines.core.records import Day, Micros, ProjectKey, Turn
+from everest_pipelines.core.transcripts.lines import lines
 from everest_pipelines.core.transcripts.merge import families, merge_turn
 from everest_pipelines.core.transcripts.reading import Reading
 from everest_pipelines.core.transcripts.registry import HEAD_BYTES, format_of
 from everest_pipelines.lake import raw
+from everest_pipelines.lake.columns import sorted_rows
 from everest_pipelines.lake.days import OPEN, Days
 from everest_pipelines.lake.lake import CellResult
 from everest_pipelines.lake.operational import DayRow, FileRow, QuarantineRow
+from everest_pipelines.lake.schemas import spec_of
 from everest_pipelines.night.derive import day_row
+from everest_pipelines.night.ignoring import ignore_marked
 from everest_pipelines.night.look import READER_VERSION, Look, PendingFile, look
 from everest_pipelines.night.projects import ProjectBook
 from everest_pipelines.night.workspace import Failure, StageResult, Stopwatch, Workspace
 from everest_pipelines.text.atomic import make_dir
-from everest_pipelines.text.redact import redact_bytes
+from everest_pipelines.text.errors import DamagedError
+from everest_pipelines.text.redact import may_hold_secret, redact_bytes
 
 STAGE = "transcripts"
+_SPEC = spec_of(STAGE)
 BLOCK = 1 << 20
 BATCH_BYTES = 32 << 20  # source bytes whose turns are held at once: some 100 MB of objects
 HEAD = 4096
+LOOKED_AT, LOOKED_AT_BYTES = 50, 8192  # lines, and bytes of each, that may tell a format
 SPOOLED = 8 << 20  # redacted lines of one file that wait in memory; more waits on disk
 
 Located = tuple[Day, ProjectKey, Turn]
@@ -58,6 +66,7 @@ def ingest(ws: Workspace, looked: Look | None = None) -> StageResult:
     watch = Stopwatch()
     looked = look(ws) if looked is None else looked
     result = StageResult(stage=STAGE, failures=list(looked.unreadable))
+    ignore_marked(ws)
     run = _Ingest(ws, result)
     ws.progress.begin(STAGE, looked.pending_bytes, "bytes")
     for batch in _batches(looked.pending):
@@ -123,6 +132,10 @@ class _Ingest:
             self._left_behind(one, f"cannot be read: {error.strerror or error}")
             self.ws.progress.advance(one.size)
             return None
+        except DamagedError as error:  # the lake's own copy of a source that has gone
+            self._left_behind(one, f"cannot be read again: {error.message}")
+            self.ws.progress.advance(one.size)
+            return None
         if read is None:
             self._left_behind(one, "is in no format that is known")
         self.ws.progress.advance(one.size)
@@ -141,6 +154,10 @@ class _Ingest:
             key = self.book.key(turn.cwd, read.reading.first_cwd, folder)
             if not self.book.is_ignored(key):
                 read.located.append((self.ws.calendar.day_of(turn.occurred_at), key, turn))
+        place = read.reading.first_cwd
+        if place and not read.located and self.book.is_ignored(self.book.key(place, place, "")):
+            raw.forget(self.ws.home, read.pending.path)
+            read.reading.bad.clear()
 
     def _merge(self, reads: list[Read]) -> None:
         days = {day for read in reads for day, _, _ in read.located}
@@ -202,7 +219,11 @@ class _Ingest:
                 cells[day, project].append(row)
         self.days.open(STAGE, sorted({day for day, _ in dirty}))
         for (day, project), rows in sorted(cells.items()):
-            self._put(self.ws.lake.write_cell("transcripts", day, project, rows))
+            rows = sorted_rows(_SPEC, rows)
+            cell = self.ws.lake.write_cell("transcripts", day, project, rows)
+            if all(map(_is_writable, {turn.source_path for turn in rows})):
+                self.ws.remember(cell, rows)
+            self._put(cell)
 
     def _put(self, cell: CellResult) -> None:
         earlier = self.touched.get((cell.day, cell.project))
@@ -301,7 +322,7 @@ class _Ingest:
         days = sorted(open_days | {day for day, _ in self.touched})
         rows: list[DayRow] = []
         for day in days:
-            rows.append(day_row(self.ws, STAGE, ("transcripts",), day, ""))
+            rows.append(day_row(self.ws, STAGE, (STAGE,), day, "", written=self.touched))
         if rows:
             self.days.close(rows)
         self.result.cells = [self.touched[key] for key in sorted(self.touched)]
@@ -328,6 +349,15 @@ def micros_of_day(ws: Workspace, day: Day) -> Micros:
     return ws.calendar.day_start(day)
 
 
+def _is_writable(path: str) -> bool:
+    """Whether a table holds a path unchanged: one that is no UTF-8 is mended there."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _agent_folder(ws: Workspace, read: Read) -> str:
     """The agent's own folder of a Claude Code transcript: ``projects/<folder>/…``."""
     root = ws.settings.claude_dir / "projects"
@@ -343,11 +373,12 @@ def read_file(ws: Workspace, one: PendingFile, old: FileRow | None, start: Micro
     source = _Source(ws, one, old)
     blocks = source.blocks()
     first = next(blocks, b"")
-    format_ = format_of(first[:HEAD_BYTES], one.path)
+    format_ = format_of(first.lstrip(b"\0")[:HEAD_BYTES], one.path)
     if format_ is None:
-        if first:
-            return None
-        format_ = format_of(b"", one.path)  # an empty file costs nothing and is no fault
+        beginnings = b"\n".join(source.beginnings())
+        format_ = format_of(beginnings, one.path)
+        if format_ is None and beginnings.strip():
+            return None  # an empty file costs nothing and is no fault
     reading = (
         Reading()
         if format_ is None
@@ -356,6 +387,7 @@ def read_file(ws: Workspace, one: PendingFile, old: FileRow | None, start: Micro
             path=one.path,
             start=start,
             redact=redact_bytes,
+            suspects=may_hold_secret,
             sink=source.keep,
         )
     )
@@ -404,13 +436,21 @@ class _Source:
                 left -= len(block)
         return digest_.hexdigest()
 
+    def beginnings(self) -> Iterator[bytes]:
+        """How the first lines begin, however long they are."""
+        for line in islice(lines(self.blocks()), LOOKED_AT):
+            yield line.content[:LOOKED_AT_BYTES]
+
     def blocks(self) -> Iterator[bytes]:
         if self.one.gone:
             for segment in raw.segments(self.ws.home, self.one.path):
                 yield from raw.read_segment(self.ws.home, segment)
             return
         with Path(self.one.path).open("rb") as file:
-            while block := file.read(BLOCK):
+            # Up to what is kept already, so that ``keep`` sees where that ends; then the rest.
+            left = self._keep_from
+            while block := file.read(min(BLOCK, left) or BLOCK):
+                left = max(left - len(block), 0)
                 yield block
 
     def all(self, first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
@@ -421,13 +461,14 @@ class _Source:
             self._read += len(block)
             yield block
 
-    def keep(self, offset: int, lines: bytes) -> None:
+    def keep(self, offset: int, whole: bytes) -> None:
         """Redacted whole lines from ``offset`` on; what is kept already is let go."""
-        if self._kept is None or offset + len(lines) <= self._keep_from:
+        # Redacted lines are shorter than they were: only the source tells where they end.
+        if self._kept is None or self._read <= self._keep_from:
             return
         if self._kept_from < 0:
             self._kept_from = offset
-        self._kept.write(lines)
+        self._kept.write(whole)
 
     def finish(self, reading: Reading) -> None:
         """Digest what is whole and make the kept lines durable."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -119,12 +120,39 @@ def _files(
         unreadable.append(Failure(folder, f"cannot be listed: {error.strerror}"))
         return
     for entry in found:
+        if not _is_utf8(entry.name):
+            shown = entry.path.encode("utf-8", "replace").decode()
+            unreadable.append(Failure(shown, "has a name that is no UTF-8"))
+            continue
         try:
             if entry.is_dir():
-                yield from _files(entry.path, pattern, unreadable)
+                if not _leads_back(entry, folder):
+                    yield from _files(entry.path, pattern, unreadable)
             elif fnmatch.fnmatch(entry.name, pattern):
-                yield entry.path, entry.stat()
+                status = entry.stat()
+                if stat.S_ISREG(status.st_mode):
+                    yield entry.path, status
+                else:  # opening a pipe would wait for ever
+                    unreadable.append(Failure(entry.path, "is no regular file"))
         except FileNotFoundError:
-            continue  # it went while we looked: the next look knows more
+            if entry.is_symlink():
+                unreadable.append(Failure(entry.path, "is a link to nothing"))
+            continue  # else it went while we looked: the next look knows more
         except OSError as error:
             unreadable.append(Failure(entry.path, f"cannot be looked at: {error.strerror}"))
+
+
+def _is_utf8(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:  # bytes that no table could hold
+        return False
+    return True
+
+
+def _leads_back(entry: os.DirEntry[str], folder: str) -> bool:
+    """Whether a linked folder is one of those that we came through."""
+    if not entry.is_symlink():
+        return False
+    target = os.path.realpath(entry.path)
+    return os.path.commonpath([target, os.path.realpath(folder)]) == target

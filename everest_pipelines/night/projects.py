@@ -36,6 +36,7 @@ class ProjectBook:
         self._rows: dict[str, ProjectRow] = {row.path: row for row in lake.read_table("projects")}
         self._ignored = ignored_paths(home)
         self._changed = False
+        self._kept_out: set[ProjectKey] | None = None
         self._roots: dict[tuple[str, str], str] = {}
 
     def key(self, cwd: str, first_cwd: str, folder: str) -> ProjectKey:
@@ -52,7 +53,9 @@ class ProjectBook:
 
     def is_ignored(self, project: ProjectKey) -> bool:
         """Whether the owner keeps the project out."""
-        return any(row.ignored for row in self._rows.values() if row.project == project)
+        if self._kept_out is None:
+            self._kept_out = {row.project for row in self._rows.values() if row.ignored}
+        return project in self._kept_out
 
     def keys(self) -> list[ProjectKey]:
         """All project keys by path, the shared one first."""
@@ -67,6 +70,7 @@ class ProjectBook:
     def _put(self, row: ProjectRow) -> None:
         self._rows[row.path] = row
         self._changed = True
+        self._kept_out = None
 
     def _root(self, cwd: str, first_cwd: str) -> str:
         path = canonical(cwd)
@@ -81,7 +85,7 @@ class ProjectBook:
         return root
 
     def _new(self, path: str, root: str, why: str) -> ProjectRow:
-        ignored = any(is_under(root, one) for one in self._ignored) or _says_ignore(root)
+        ignored = any(is_under(root, one) for one in self._ignored) or says_ignore(root)
         return ProjectRow(path=path, project=project_key(root), root=root, why=why, ignored=ignored)
 
     def _git_root(self, path: str) -> str | None:
@@ -119,7 +123,8 @@ def _main_repository(mark: Path) -> str | None:
     return None
 
 
-def _says_ignore(root: str) -> bool:
+def says_ignore(root: str) -> bool:
+    """Whether a file in the project's root keeps it out."""
     try:
         return (Path(root) / IGNORE_FILE).exists()
     except OSError:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from everest_pipelines.core import trust
 from everest_pipelines.core.records import (
@@ -98,8 +99,9 @@ def publish(
         shown.sort(key=lambda lesson: (lesson.scope, -lesson.strength, lesson.lesson_id))
         _swap(ws, horizon, shown, candidate, done, blocked)
     if not blocked:
+        days = Days.load(ws.lake)
         row = closed(STAGE, horizon, input_hash=inputs, cells=(), prev_hash=done.generation)
-        Days.load(ws.lake).close([row])
+        days.close([replace(row, output_hash=_held(days, horizon))])
     ws.progress.advance()
     ws.progress.end()
     done.seconds = watch.seconds
@@ -122,6 +124,20 @@ def _inputs(ws: Workspace, horizon: Day) -> str:
         *loud,
         *sorted(overlay.hidden(ws.home)),
     )
+
+
+def _held(days: Days, horizon: Day) -> str:
+    """Names what the days up to the horizon hold, without what later days bring."""
+    rows = [row for row in days.rows() if row.stage != STAGE and row.day <= horizon]
+    return digest(horizon, *(f"{row.stage}:{row.day}:{row.output_hash}" for row in rows))
+
+
+def is_behind(ws: Workspace, horizon: Day) -> bool:
+    """Whether the generation in force is not made of what the days up to the horizon hold."""
+    days = Days.load(ws.lake)
+    row = days.row(STAGE, horizon)
+    name = generation.name if (generation := published.current(ws.home)) else ""
+    return row is None or (row.output_hash, row.prev_hash) != (_held(days, horizon), name)
 
 
 def _unchanged(ws: Workspace, horizon: Day, inputs: str) -> Publication | None:
@@ -155,7 +171,7 @@ def candidate_of(ws: Workspace, horizon: Day) -> Candidate:
     """What would be published: the one view over the fold and later decisions."""
     entries = ledger.read(ws.home).entries
     revisions: list[LessonRevision] = [
-        row for day, _, row in ws.lake.read("lessons") if day <= horizon
+        row for day, _, row in ws.history.rows("lessons") if day <= horizon
     ]
     at = ws.calendar.day_end(horizon)
     visible = trust.visible(revisions, entries, overlay.hidden(ws.home), at=at)
@@ -163,16 +179,22 @@ def candidate_of(ws: Workspace, horizon: Day) -> Candidate:
     episodes: dict[str, Episode] = {}
     project_of: dict[str, ProjectKey] = {}
     if wanted:
-        for _, project, row in ws.lake.read("episodes"):
+        for _, project, row in ws.history.rows("episodes"):
             episode: Episode = row
             if episode.episode_id in wanted:
                 episodes[episode.episode_id] = episode
                 project_of[episode.episode_id] = project
     scopes = {lesson.scope for lesson in visible}
+    kept_out = _kept_out(ws)
     applied = trust.newest(trust.apply_entries(revisions, entries)).values()
     return Candidate(
         visible=visible,
-        published=published.lessons(ws.home, published.current(ws.home)),
+        # Of a project that the owner keeps out nothing stays, whatever a gate says.
+        published=[
+            lesson
+            for lesson in published.lessons(ws.home, published.current(ws.home))
+            if lesson.scope not in kept_out
+        ],
         project_of_episode=project_of,
         episodes=episodes,
         rejected_keys={scope: set(trust.tombstones(entries, scope=scope)) for scope in scopes},
@@ -182,9 +204,13 @@ def candidate_of(ws: Workspace, horizon: Day) -> Candidate:
             if lesson.state in (State.REJECTED, State.RETIRED) and lesson.decided_by != "night"
         )
         | frozenset(overlay.hidden(ws.home))
-        | frozenset(row.old_id for _, _, row in ws.lake.read("merges")),
+        | frozenset(row.old_id for _, _, row in ws.history.rows("merges")),
         missing=missing(ws, horizon),
     )
+
+
+def _kept_out(ws: Workspace) -> set[ProjectKey]:
+    return {row.project for row in ws.lake.read_table("projects") if row.ignored}
 
 
 def missing(ws: Workspace, horizon: Day) -> dict[ProjectKey, list[tuple[str, Day]]]:
@@ -234,13 +260,13 @@ def _swap(
             generation=horizon,
             projects=_paths(ws),
         ),
-        held=blocked,
+        held=blocked - _kept_out(ws),
         now=ws.now(),
     )
     done.generation, done.changed = generation.name, generation.changed
     _tell(done, shown)
     _compare(done, candidate.published, shown)
-    done.merged = sum(1 for day, _, _ in ws.lake.read("merges") if day == horizon)
+    done.merged = sum(1 for day, _, _ in ws.history.rows("merges") if day == horizon)
     if generation.changed:
         ledger.append(
             ws.home,
@@ -319,7 +345,7 @@ def _paths(ws: Workspace) -> list[tuple[str, ProjectKey]]:
 
 def _recallable(ws: Workspace, horizon: Day) -> list[dict[str, Any]]:
     newest: dict[str, dict[str, Any]] = {}
-    for day, project, row in ws.lake.read("episodes"):
+    for day, project, row in ws.history.rows("episodes"):
         episode: Episode = row
         if day <= horizon:
             newest[episode.episode_id] = {

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import re
+import stat
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
@@ -19,6 +22,8 @@ from everest_pipelines.text.atomic import write_atomic
 
 MEMORY_FILE = "MEMORY.md"
 LESSON_FILES = "everest-*.md"
+_NOTHING = ".nothing"  # a folder that never is: rendering it takes everything of ours back
+_OURS = re.compile(r"everest-[0-9a-f]{8,64}\.md")  # an owner's everest-notes.md is not
 
 
 class RenderReport(Struct, kw_only=True):
@@ -43,6 +48,10 @@ def folders_of(ws: Workspace) -> dict[str, set[ProjectKey]]:
     return found
 
 
+def _memory(ws: Workspace, folder: str) -> Path:
+    return ws.settings.claude_dir / "projects" / folder / "memory"
+
+
 def render(ws: Workspace) -> RenderReport:
     """Bring every project's agent memory folder to what the generation in force says.
 
@@ -54,8 +63,11 @@ def render(ws: Workspace) -> RenderReport:
     generation = published.current(ws.home)
     if not ws.settings.render or generation is None:
         return report
-    for folder, projects in sorted(folders_of(ws).items()):
-        memory = ws.settings.claude_dir / "projects" / folder / "memory"
+    folders = folders_of(ws)
+    for memory in _left(ws, {_memory(ws, folder) for folder in folders}):
+        _render_folder(ws, memory / _NOTHING, memory, generation.name, report)
+    for folder, projects in sorted(folders.items()):
+        memory = _memory(ws, folder)
         if not memory.parent.is_dir():
             continue  # the agent's folder went; what it held is not ours to make again
         if len(projects) > 1:
@@ -64,6 +76,13 @@ def render(ws: Workspace) -> RenderReport:
         source = generation.path / "render" / next(iter(projects))
         _render_folder(ws, source, memory, generation.name, report)
     return report
+
+
+def _left(ws: Workspace, wanted: set[Path]) -> list[Path]:
+    """Folders that were rendered into and whose project is kept out since."""
+    rendered = {Path(str(entry["folder"])) for entry in _renders(ws)}
+    root = ws.settings.claude_dir / "projects"
+    return sorted(one for one in rendered - wanted if one.is_dir() and one.is_relative_to(root))
 
 
 def _render_folder(
@@ -80,29 +99,44 @@ def _render_folder(
                 write_atomic(memory / name, content)
                 report.written.append(str(memory / name))
         for path in sorted(memory.glob(LESSON_FILES)):
-            if path.name not in wanted:
+            if path.name not in wanted and _OURS.fullmatch(path.name):
                 _back_up(ws, path)
                 path.unlink()
                 report.removed.append(str(path))
     except BrokenMarkersError as error:
         report.failures.append(Failure(str(memory / MEMORY_FILE), error.message))
         return
+    except UnicodeDecodeError:
+        report.failures.append(Failure(str(memory / MEMORY_FILE), "is no UTF-8 and stays as it is"))
+        return
     except OSError as error:
         report.failures.append(Failure(str(memory), f"cannot be written: {error.strerror}"))
         return
     report.folders.append(str(memory))
     changed = [one for one in (*report.written, *report.removed) if one.startswith(str(memory))]
-    if changed:
-        entry = {
-            "folder": str(memory),
-            "generation": generation,
-            "files": {
-                name: hashlib.sha256(content).hexdigest()
-                for name, content in sorted(wanted.items())
-            },
-            "section": hashlib.sha256(section.encode()).hexdigest(),
-        }
+    entry = {
+        "folder": str(memory),
+        "generation": generation,
+        "files": {
+            name: hashlib.sha256(content).hexdigest() for name, content in sorted(wanted.items())
+        },
+        "section": hashlib.sha256(section.encode()).hexdigest(),
+    }
+    # Also when nothing was written: a render that was killed has left files and no entry.
+    if changed or not _is_known(ws, entry):
         ledger.append(ws.home, "render", entry, now=ws.now())
+
+
+def _is_known(ws: Workspace, entry: dict[str, Any]) -> bool:
+    """Whether the ledger's last word on the folder says the same; nothing there needs no word."""
+    said = [one for one in _renders(ws) if one["folder"] == entry["folder"]]
+    if not said:
+        return not entry["files"]
+    return all(said[-1].get(name) == entry[name] for name in ("files", "section"))
+
+
+def _renders(ws: Workspace) -> list[dict[str, Any]]:
+    return [one for one in ledger.read(ws.home, ("render",)).entries if one.get("folder")]
 
 
 def _write_section(ws: Workspace, path: Path, section: str) -> bool:
@@ -116,8 +150,11 @@ def _write_section(ws: Workspace, path: Path, section: str) -> bool:
         _back_up(ws, path)
     if after is None:
         path.unlink()
-    else:
+    elif existing is None:
         write_atomic(path, after.encode("utf-8"))
+    else:  # the owner's file: where a link leads, with the mode that it has
+        target = path.resolve()
+        write_atomic(target, after.encode("utf-8"), mode=stat.S_IMODE(target.stat().st_mode))
     return True
 
 
@@ -135,16 +172,14 @@ def _back_up(ws: Workspace, path: Path) -> None:
 def take_back(ws: Workspace) -> RenderReport:
     """Remove our section and files from every agent folder that a render ever wrote to."""
     report = RenderReport(enabled=ws.settings.render)
-    folders = {
-        str(entry["folder"])
-        for entry in ledger.read(ws.home, ("render",)).entries
-        if entry.get("folder")
-    }
+    folders = {str(entry["folder"]) for entry in _renders(ws)}
+    folders |= {str(_memory(ws, folder)) for folder in folders_of(ws)}  # of a killed render
     for folder in sorted(folders):
         memory = Path(folder)
         if memory.is_dir():
-            _render_folder(ws, memory / ".nothing", memory, "", report)
-            if not any(memory.iterdir()):
+            before = len(report.removed) + len(report.written)
+            _render_folder(ws, memory / _NOTHING, memory, "", report)
+            if len(report.removed) + len(report.written) > before and not any(memory.iterdir()):
                 memory.rmdir()
     return report
 

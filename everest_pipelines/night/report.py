@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from typing import Any
 
 from everest_pipelines.core import trust
 from everest_pipelines.core.records import (
@@ -48,9 +50,9 @@ def report(
     last = published.before(ws.home, horizon)
     since = last.manifest.horizon if last else ""
     new_days = [day for day in _days(ws) if since < day <= horizon]
-    episodes = [row for _, _, row in ws.lake.read("episodes", days=new_days)]
+    episodes = [row for _, _, row in _on(ws, "episodes", new_days)]
     turns = sum(row.rows for row in Days.load(ws.lake).rows("transcripts") if row.day in new_days)
-    sessions: list[SessionDay] = [row for _, _, row in ws.lake.read("sessions", days=new_days)]
+    sessions: list[SessionDay] = [row for _, _, row in _on(ws, "sessions", new_days)]
     newest_day = max(_days(ws), default="")
     before = {one.lesson_id: one for one in published.lessons(ws.home, last)}
     learnt = [lesson for lesson in shown if lesson.lesson_id not in before]
@@ -69,7 +71,7 @@ def report(
         newest_day=newest_day,
         newest_age_days=age,
         failures=failures(ws, horizon, blocked),
-        projects=len({project for _, project, _ in ws.lake.read("sessions", days=new_days)}),
+        projects=len({project for _, project, _ in _on(ws, "sessions", new_days)}),
         sessions=len({row.session_id for row in sessions}),
         turns=turns,
         episodes=dict(sorted(Counter(str(row.kind) for row in episodes).items())),
@@ -83,7 +85,7 @@ def report(
                 text=texts.get(row.new_id, ""),
                 why=row.why,
             )
-            for day, _, row in ws.lake.read("merges")
+            for day, _, row in ws.history.rows("merges")
             if since < day <= horizon
         ],
         disputed=[_told(lesson) for lesson in shown if lesson.state is State.DISPUTED],
@@ -91,7 +93,7 @@ def report(
         review=_review(shown),
         quarantined=dict(sorted(Counter(row.reason for row in quarantined).items())),
         quarantine_at='everest sql "select * from quarantine"' if quarantined else "",
-        strongest=_strongest(ws, newest_day, shown) if age >= OLD_IMPORT_DAYS else (),
+        strongest=strongest_of_last_month(ws, newest_day, shown) if age >= OLD_IMPORT_DAYS else (),
         repeated_errors=_repeated(ws, new_days),
         why_nothing="" if learnt or changed else _why_nothing(ws, horizon, episodes),
     )
@@ -100,7 +102,7 @@ def report(
 def failures(ws: Workspace, horizon: Day, blocked: Sequence[GateResult]) -> list[str]:
     """What was left behind, a sentence each with the command that mends it."""
     files: list[FileRow] = ws.lake.read_table("files")
-    found = [f"{row.path} {row.error}: everest doctor" for row in files if row.error]
+    found = [f"{row.path} {row.error}: everest doctor" for row in left_files(files)]
     for gate in blocked:
         where = f" for {gate.project}" if gate.project else ""
         found.append(f"gate {gate.gate}{where}: {gate.sentence}: {gate.next_command}")
@@ -110,6 +112,16 @@ def failures(ws: Workspace, horizon: Day, blocked: Sequence[GateResult]) -> list
         if row.state == "open" and row.day <= horizon
     ]
     return found
+
+
+def left_files(files: Sequence[FileRow]) -> list[FileRow]:
+    """Files that could not be read and are still there: of the others nothing can be had."""
+    return [row for row in files if row.error and os.path.lexists(row.path)]
+
+
+def _on(ws: Workspace, table: str, days: Sequence[Day]) -> list[tuple[Day, ProjectKey, Any]]:
+    wanted = frozenset(days)
+    return [row for row in ws.history.rows(table) if row[0] in wanted]
 
 
 def _days(ws: Workspace) -> list[Day]:
@@ -142,8 +154,10 @@ def _review(shown: Sequence[LessonRevision]) -> list[MorningReview]:
 
 
 def _predictions(ws: Workspace, horizon: Day) -> Predictions:
-    made: list[Prediction] = [r for day, _, r in ws.lake.read("predictions") if day <= horizon]
-    done: list[Verification] = [r for day, _, r in ws.lake.read("verifications") if day <= horizon]
+    made: list[Prediction] = [r for day, _, r in ws.history.rows("predictions") if day <= horizon]
+    done: list[Verification] = [
+        r for day, _, r in ws.history.rows("verifications") if day <= horizon
+    ]
     came = sum(1 for row in done if row.outcome)
     brier = base = None
     if done:
@@ -160,14 +174,14 @@ def _predictions(ws: Workspace, horizon: Day) -> Predictions:
     )
 
 
-def _strongest(
+def strongest_of_last_month(
     ws: Workspace, newest_day: Day, shown: Sequence[LessonRevision]
 ) -> list[MorningLesson]:
     """The strongest lessons of the month before the newest record, archived since or not."""
     last = ws.calendar.day_end(newest_day)
     month = 30 * 86_400 * 1_000_000
     revisions: list[LessonRevision] = [
-        row for day, _, row in ws.lake.read("lessons") if day <= newest_day
+        row for day, _, row in ws.history.rows("lessons") if day <= newest_day
     ]
     then = trust.visible(revisions, (), frozenset(), at=last) or list(shown)
     recent = [one for one in then if one.last_seen_at >= last - month]
@@ -178,7 +192,7 @@ def _strongest(
 def _repeated(ws: Workspace, days: Sequence[Day]) -> list[RepeatedError]:
     """The errors that came most often, over sessions: candidates for a lesson."""
     times: dict[tuple[ProjectKey, str], list[Episode]] = defaultdict(list)
-    for _, project, row in ws.lake.read("episodes", days=days):
+    for _, project, row in _on(ws, "episodes", days):
         if row.kind is EpisodeKind.ERROR:
             times[project, row.sub].append(row)
     most = sorted(times.items(), key=lambda one: (-len(one[1]), one[0]))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import defaultdict
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 
 from everest_pipelines.core.embed import HashedEmbedder
 from everest_pipelines.core.records import (
@@ -14,11 +17,11 @@ from everest_pipelines.core.records import (
     Episode,
     LessonRevision,
     ProjectKey,
-    Vector,
 )
 from everest_pipelines.core.sleep.calibration import calibration_of
 from everest_pipelines.core.sleep.everywhere import fold_everywhere
 from everest_pipelines.core.sleep.fold import Folded, fold
+from everest_pipelines.lake.columns import ArrowTable
 from everest_pipelines.lake.days import Days
 from everest_pipelines.lake.lake import CellResult
 from everest_pipelines.lake.operational import DayRow
@@ -51,7 +54,12 @@ def sleep(ws: Workspace, horizon: Day) -> StageResult:
     if stale:
         days.open(STAGE, stale)
         made = _fold_all(ws, horizon)
+        # What a day holds depends on nothing later, so all up to the last good day stand. Days
+        # between it and the first stale one may hold predictions that fell due meanwhile.
+        good = max((day for day in wanted if day < stale[0]), default="")
         for day in sorted({*made, *stale, *_days_with_cells(ws, horizon)}):
+            if day <= good:
+                continue
             result.cells += write_day(ws, day, made.get(day, {table: {} for table in TABLES}))
         days.close([_row(ws, day, wanted) for day in wanted if day >= stale[0]])
         ws.progress.advance(len(stale))
@@ -111,18 +119,15 @@ def _days_with_cells(ws: Workspace, horizon: Day) -> set[Day]:
 def _fold_all(ws: Workspace, horizon: Day) -> Made:
     """Every row of the four tables, by day, table and project."""
     episodes: dict[ProjectKey, list[tuple[Day, Episode]]] = defaultdict(list)
-    for day, project, episode in ws.lake.read("episodes"):
+    for day, project, episode in ws.history.rows("episodes"):
         if day <= horizon:
             episodes[project].append((day, episode))
     spaces: dict[ProjectKey, dict[str, Any]] = defaultdict(dict)
     space = HashedEmbedder().space
-    for day, project, row in ws.lake.read("vectors"):
-        vector: Vector = row
-        if day <= horizon and vector.space == space:
+    for table in ws.history.tables("vectors", horizon):
+        for of_project, identifier, row in _vectors(table, space, horizon):
             # A later row of the same episode adds a fix, not words: the first vector stands.
-            spaces[project].setdefault(
-                vector.episode_id, np.asarray(vector.vector, dtype=np.float32)
-            )
+            spaces[of_project].setdefault(identifier, row)
     entries = ledger.read(ws.home, DECISIONS, until=ws.calendar.day_end(horizon)).entries
     made: Made = {}
     calibration = calibration_of(space)
@@ -142,6 +147,25 @@ def _fold_all(ws: Workspace, horizon: Day) -> Made:
     shared = fold_everywhere(revisions, entries, horizon=horizon, day_end=ws.calendar.day_end)
     _collect(made, EVERYWHERE, shared)
     return made
+
+
+def _vectors(
+    table: ArrowTable, space: str, horizon: Day
+) -> Iterator[tuple[ProjectKey, str, np.ndarray[Any, Any]]]:
+    """(project, episode_id, float32 vector) of one space, in the order of the days."""
+    kept = table.filter(
+        (pc.field("space") == space) & (pc.field("day") <= dt.date.fromisoformat(horizon))
+    ).combine_chunks()
+    if not kept.num_rows:
+        return
+    vectors: Any = kept.column("vector").combine_chunks()
+    flat = vectors.flatten().to_numpy(zero_copy_only=False)
+    matrix = flat.astype(np.float32, copy=False).reshape(kept.num_rows, -1)
+    places = zip(
+        kept.column("project").to_pylist(), kept.column("episode_id").to_pylist(), strict=True
+    )
+    for (project, identifier), row in zip(places, matrix, strict=True):
+        yield project, identifier, row
 
 
 def _collect(made: Made, scope: ProjectKey, folded: Folded) -> None:

@@ -10,8 +10,9 @@ from msgspec import Struct
 from everest_pipelines.core.records import Day, moment
 from everest_pipelines.lake.days import Days
 from everest_pipelines.lake.operational import FileRow, QuarantineRow
-from everest_pipelines.night import derive, published, sleep
+from everest_pipelines.night import derive, publish, published, sleep
 from everest_pipelines.night.look import look
+from everest_pipelines.night.report import left_files
 from everest_pipelines.night.workspace import Failure, Workspace, horizon_of
 from everest_pipelines.text import ledger
 
@@ -68,7 +69,7 @@ def status(ws: Workspace) -> Status:
         unread=len(looked.pending),
         quarantined=dict(sorted(Counter(row.reason for row in quarantined).items())),
         unknown_types=_unknown(files),
-        failures=[Failure(row.path, row.error) for row in files if row.error]
+        failures=[Failure(row.path, row.error) for row in left_files(files)]
         + list(looked.unreadable),
         event_log_bytes=_size(ws.home.dagster),
         home_bytes=_size(ws.home.root),
@@ -105,6 +106,12 @@ def _stages(ws: Workspace, horizon: Day) -> list[StageStatus]:
         found.append(_stage(days, stage, expected, derive.stale_days(inputs, stage)))
     expected = list(sleep.input_hashes(ws, days, horizon))
     found.append(_stage(days, sleep.STAGE, expected, sleep.stale(ws, horizon)))
+    if expected:
+        behind = publish.is_behind(ws, horizon)
+        stale = [horizon] if behind else []
+        found.append(
+            StageStatus(stage=publish.STAGE, expected=1, present=int(not behind), stale=stale)
+        )
     return found
 
 

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from everest_pipelines.core.records import Day, LessonRevision
+from everest_pipelines.core.render.morning import OLD_IMPORT_DAYS
 from everest_pipelines.lake.days import Days
 from everest_pipelines.lake.operational import QuarantineRow
 from everest_pipelines.night.publish import Publication
-from everest_pipelines.night.report import failures
+from everest_pipelines.night.report import failures, strongest_of_last_month
 from everest_pipelines.night.workspace import Failure, StageResult, Workspace
 
 
@@ -34,7 +35,8 @@ class Summary(Struct, kw_only=True):
     newest_day: Day = ""
     failures: list[Failure] = []
     blocked: list[str] = []
-    strongest: list[str] = []
+    newest_age_days: int = 0  # from the newest record to the horizon
+    strongest: list[str] = []  # of the visible; of an old import, of its last month
     why_nothing: str = ""
 
     @property
@@ -47,7 +49,7 @@ def summary(ws: Workspace, results: Sequence[StageResult], published: Publicatio
     """The sum of a night's stages and its publication."""
     kinds: Counter[str] = Counter()
     seen: set[str] = set()
-    for day, _, row in ws.lake.read("episodes"):
+    for day, _, row in ws.history.rows("episodes"):
         if day <= published.horizon and row.episode_id not in seen:
             seen.add(row.episode_id)
             kinds[str(row.kind)] += 1
@@ -60,8 +62,16 @@ def summary(ws: Workspace, results: Sequence[StageResult], published: Publicatio
         where, _, what = sentence.partition(" ")
         if where not in known and where not in ("stage", "gate"):
             left.append(Failure(where, what))
+    newest = max((cell.day for cell in days), default="")
+    age = len(ws.calendar.days(newest, published.horizon)) - 1 if newest else 0
+    old = age >= OLD_IMPORT_DAYS
+    strongest = (
+        [one.text for one in strongest_of_last_month(ws, newest, published.visible)]
+        if old
+        else [lesson.text for lesson in _strongest(published.visible)]
+    )
     return Summary(
-        sessions=len({row.session_id for _, _, row in ws.lake.read("sessions")}),
+        sessions=len({row.session_id for _, _, row in ws.history.rows("sessions")}),
         turns=sum(row.rows for row in Days.load(ws.lake).rows("transcripts")),
         files=files,
         episodes=dict(sorted(kinds.items())),
@@ -75,11 +85,12 @@ def summary(ws: Workspace, results: Sequence[StageResult], published: Publicatio
         generation=published.generation,
         generation_changed=published.changed,
         horizon=published.horizon,
-        newest_day=max((cell.day for cell in days), default=""),
+        newest_day=newest,
+        newest_age_days=max(age, 0),
         failures=left,
         blocked=[f"{gate.gate} {gate.project}: {gate.sentence}" for gate in published.blocked],
-        strongest=[_line(lesson) for lesson in _strongest(published.visible)],
-        why_nothing="" if published.visible else _why(days),
+        strongest=[text.splitlines()[0] for text in strongest if text],
+        why_nothing="" if published.visible else _why(newest, age),
     )
 
 
@@ -87,11 +98,12 @@ def _strongest(visible: Sequence[LessonRevision], most: int = 5) -> list[LessonR
     return sorted(visible, key=lambda one: (-one.strength, one.lesson_id))[:most]
 
 
-def _line(lesson: LessonRevision) -> str:
-    return lesson.text.splitlines()[0] if lesson.text else ""
-
-
-def _why(days: Sequence[object]) -> str:
-    if not days:
+def _why(newest: Day, age: int) -> str:
+    if not newest:
         return "No transcripts were found."
+    if age >= OLD_IMPORT_DAYS:
+        return (
+            f"The newest record is of {newest}, {age} days before the horizon: what it taught has"
+            " faded since and is shown again as soon as it comes up again."
+        )
     return "Nothing that was said states a lasting rule, and nothing came up in a second session."

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from everest_pipelines.core.records import Day, Micros, ProjectKey, Turn, micros
 from everest_pipelines.lake.calendar import Calendar
+from everest_pipelines.lake.history import History
 from everest_pipelines.lake.lake import CellResult, Lake
 from everest_pipelines.text.home import Home
 from everest_pipelines.text.settings import Settings
@@ -75,6 +76,10 @@ class StageResult(Struct, kw_only=True):
 
 # Turns of about this many cells are kept between the stages of one night (some 100 MB at most).
 _CACHED_CELLS = 64
+# Characters of turns that ingest may leave here for the next stages, so that they need not read
+# what was just written (some three bytes of memory each, with all that is around them).
+FRESH_CHARACTERS = 12_000_000
+TURN_CHARACTERS = 300  # what a turn holds beside its texts
 
 
 @dataclass
@@ -87,19 +92,45 @@ class Workspace:
     calendar: Calendar
     progress: Progress = field(default_factory=Silent)
     now: Callable[[], Micros] = field(default=lambda: micros(dt.datetime.now(tz=dt.UTC)))
+    history: History = field(init=False)
     _turns: OrderedDict[tuple[Day, ProjectKey, str], list[Turn]] = field(
         default_factory=OrderedDict[tuple[Day, ProjectKey, str], list[Turn]]
     )
+    _fresh: dict[tuple[Day, ProjectKey, str], list[Turn]] = field(
+        default_factory=dict[tuple[Day, ProjectKey, str], list[Turn]]
+    )
+    _fresh_characters: int = 0
+
+    def __post_init__(self) -> None:
+        self.history = History(self.lake)
 
     def turns(self, day: Day, project: ProjectKey, sha256: str) -> list[Turn]:
         """The turns of one cell as it was when its digest was ``sha256``."""
         key = (day, project, sha256)
+        fresh = self._fresh.get(key)
+        if fresh is not None:
+            return fresh
         if key not in self._turns:
             self._turns[key] = self.lake.read_cell("transcripts", day, project)
             while len(self._turns) > _CACHED_CELLS:
                 self._turns.popitem(last=False)
         self._turns.move_to_end(key)
         return self._turns[key]
+
+    def remember(self, cell: CellResult, turns: list[Turn]) -> None:
+        """Keep the turns of a cell just as it would be read, while there is room.
+
+        ``turns`` are what was written, in the order of the table's key.
+        """
+        size = sum(
+            len(turn.text)
+            + sum(len(call.input) + len(call.output or "") for call in turn.tool_calls)
+            + TURN_CHARACTERS
+            for turn in turns
+        )
+        if self._fresh_characters + size <= FRESH_CHARACTERS:
+            self._fresh_characters += size
+            self._fresh[cell.day, cell.project, cell.sha256] = turns
 
 
 def open_workspace(

@@ -47,7 +47,7 @@ def night(home: Path, claude_dir: Path, horizon: str = HORIZON, **variables: str
 
 def rows(ws: Workspace, tables: tuple[str, ...] = DERIVED) -> dict[str, object]:
     """Every row of every derived table, and the bytes of ``lessons.jsonl``."""
-    found: dict[str, object] = {table: [one for one in ws.lake.read(table)] for table in tables}
+    found: dict[str, object] = {table: list(ws.lake.read(table)) for table in tables}
     found["lessons.jsonl"] = (ws.home.current / "lessons.jsonl").read_bytes()
     return found
 
@@ -68,3 +68,15 @@ def copy_some(source: Path, target: Path, folders: tuple[str, ...]) -> Path:
     for path in target.rglob("*"):
         os.chmod(path, 0o755 if path.is_dir() else 0o644)
     return target
+
+
+def grow(whole: Path, claude: Path, share: float = 1.0) -> None:
+    """Let every transcript of ``claude`` hold this share of the bytes it has in ``whole``.
+
+    Its last line may be torn, as where an agent is at work.
+    """
+    for path in whole.rglob("*.jsonl"):
+        target = claude / path.relative_to(whole)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        content = path.read_bytes()
+        target.write_bytes(content[: int(len(content) * share)])

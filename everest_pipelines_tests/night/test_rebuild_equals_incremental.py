@@ -65,7 +65,7 @@ def test_fed_day_by_day_as_they_grew(claude: Path, at_once, tmp_path: Path) -> N
     lines = {path: _day_of_lines(path) for path in _files(claude)}
     days = sorted({day for of_file in lines.values() for day, _ in of_file if day > "2000"})
     growing = tmp_path / "growing"
-    for day in days[::4] + [days[-1]]:
+    for day in [*days[::4], days[-1]]:
         for path, of_file in lines.items():
             part = b"".join(line for on, line in of_file if on <= day)
             if part or not of_file:

@@ -225,3 +225,21 @@ def test_any_hash_uuid_or_path_survives(text: str) -> None:
 @given(st.binary(max_size=200))
 def test_any_bytes_at_all_go_through(data: bytes) -> None:
     assert isinstance(redact_bytes(data), bytes)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(TEXTS, max_size=6))
+def test_a_block_without_suspicion_holds_no_line_that_would_be_cut(texts: list[str]) -> None:
+    parts = [part for text in texts for part in text.encode("utf-8", "replace").split(b"\n")]
+    if not may_hold_secret(b"\n".join(parts)):
+        assert [redact_bytes(part) for part in parts] == parts
+
+
+@pytest.mark.parametrize(("rule", "secret"), SAMPLES, ids=lambda value: str(value)[:14])
+def test_a_secret_on_any_line_of_a_block_makes_it_suspect(rule: str, secret: str) -> None:
+    line = json.dumps({rule: secret}).encode()
+    for block in ([line], [b"{}", line], [line, b"{}"], [b"a" * 100, line, b"b" * 100]):
+        assert may_hold_secret(b"\n".join(block))
+    for part in secret.encode().split(b"\n"):  # where it begins and ends a line
+        if redact_bytes(part) != part:
+            assert may_hold_secret(b"x\n" + part + b"\ny")

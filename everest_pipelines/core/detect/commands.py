@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -44,8 +45,13 @@ class Request(NamedTuple):
 
 def request_of(call: ToolCall) -> Request:
     """The request of a call; input that was cut or is no JSON object gives empty fields."""
+    return _request(call.name, call.input)
+
+
+@lru_cache(maxsize=512)  # detectors ask the same calls, and on every day of a session
+def _request(tool: str, given: str) -> Request:
     try:
-        fields: Any = orjson.loads(call.input) if call.input else {}
+        fields: Any = orjson.loads(given) if given else {}
     except orjson.JSONDecodeError:
         fields = {}
     if not isinstance(fields, dict):
@@ -54,11 +60,11 @@ def request_of(call: ToolCall) -> Request:
     target = next((text for key in _TARGETS if (text := _text(fields.get(key)))), "")
     steps = [step for step in _STEP.split(command) if step and not _CD.match(step)]
     last = steps[-1].split("|")[-1].strip() if steps else ""
-    shown = f"`{one_line(' && '.join(steps) or command, 80)}`" if command else call.name
+    shown = f"`{one_line(' && '.join(steps) or command, 80)}`" if command else tool
     if target and not command:
-        shown = f"{call.name} of `{base_name(target)}`"
+        shown = f"{tool} of `{base_name(target)}`"
     return Request(
-        tool=call.name,
+        tool=tool,
         target=target,
         command=command,
         description=_text(fields.get("description")),

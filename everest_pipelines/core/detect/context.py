@@ -7,13 +7,14 @@ import math
 import re
 from functools import lru_cache
 
+from everest_pipelines.core.detect.anycase import AnyCase, found_in
 from everest_pipelines.core.detect.model import tokens
 from everest_pipelines.core.detect.scene import Place
 from everest_pipelines.core.detect.sentences import REMEMBERED, is_review, own_text, pasted_text
 from everest_pipelines.core.records import Channel, Role, Turn
 
-CUES: dict[str, re.Pattern[str]] = {
-    name: re.compile(pattern, re.IGNORECASE | re.MULTILINE)
+CUES: dict[str, AnyCase] = {
+    name: AnyCase(pattern, re.MULTILINE)
     for name, pattern in {
         "starts_no": r"\A\W*(?:no|nope|wait|stop|hmm+|oh|ah|again|nein|нет|不)\b|\A\W*(?:不|等)",
         "starts_but": r"\A\W*(?:but|instead|actually|hmm|i mean|aber|pero|но)\b",
@@ -74,13 +75,13 @@ _CONCEDES = re.compile(
     r"that'?s right|"
     r"right[,.]? |understood|got it|du hast recht)"
 )
-_FAULT = re.compile(
-    r"(?i)\b(?:i see (?:the|what|now)|the (?:issue|problem|bug|error) is|let me fix|i need to fix|"
+_FAULT = AnyCase(
+    r"\b(?:i see (?:the|what|now)|the (?:issue|problem|bug|error) is|let me fix|i need to fix|"
     r"i'll fix|found (?:the|it)|i should(?:n't)? have|i missed|i forgot|fix (?:this|that|it)|"
     r"the root cause|let me revert|i'll revert|i'll update)\b"
 )
-_CLAIMS = re.compile(
-    r"(?i)\b(?:done|fixed|complete[ds]?|works?|working|passing|pass(?:es|ed)?|successfully|ready|"
+_CLAIMS = AnyCase(
+    r"\b(?:done|fixed|complete[ds]?|works?|working|passing|pass(?:es|ed)?|successfully|ready|"
     r"implemented|all set|summary|updated|created)\b|✅|✓"
 )
 _COMMAND_WORDS = re.compile(r"(?i)^\W*(?:commit|push|continue|go|yes|ok|lgtm|y|proceed|thanks)\W*$")
@@ -93,7 +94,7 @@ def cues(text: str) -> dict[str, float]:
 
 @lru_cache(maxsize=REMEMBERED)
 def _cue_names(text: str) -> tuple[str, ...]:
-    return tuple(name for name, pattern in CUES.items() if pattern.search(text))
+    return found_in(CUES, text)
 
 
 def concedes(reply: Turn | None) -> bool:
@@ -128,7 +129,7 @@ def _flags_of(place: Place, text: str) -> dict[str, float]:
     flags["pasted"] = float(len(turn.text) > 1.5 * len(text) + 120)
     left = pasted_text(turn.text)
     flags["pasted_review"] = float(any(is_review(line) for line in left.split("\n")))
-    flags["pasted_error"] = float(CUES["failing"].search(left) is not None)
+    flags["pasted_error"] = float(CUES["failing"].search(left))
     flags["first"] = float(reply is None and not work)
     flags["only_order"] = float(_COMMAND_WORDS.match(text) is not None)
     if before is not None:
@@ -145,7 +146,7 @@ def _flags_of(place: Place, text: str) -> dict[str, float]:
         said = set(tokens(tail)) - _COMMON
         own = set(words) - _COMMON
         flags["echo"] = len(said & own) / (len(own) + 3.0)
-        flags["reply_claims"] = float(_CLAIMS.search(tail) is not None)
+        flags["reply_claims"] = float(_CLAIMS.search(tail))
         flags["reply_asks"] = float(tail.rstrip().endswith("?"))
     earlier = next(place.words_before(), None)
     if earlier is not None:
@@ -154,7 +155,7 @@ def _flags_of(place: Place, text: str) -> dict[str, float]:
         flags["asked_before"] = len(past & own) / (len(own) + 3.0)
     if after is not None:
         flags["conceded"] = float(concedes(after))
-        flags["admits_fault"] = float(_FAULT.search(after.text[:300]) is not None)
+        flags["admits_fault"] = float(_FAULT.search(after.text[:300]))
     return {name: value for name, value in flags.items() if value}
 
 

@@ -39,7 +39,11 @@ def detect(scene: Scene) -> Iterator[Episode]:
             if missing:
                 program = missing.group(1) or missing.group(2)
                 fact, sub = f"`{program}` is not installed here", "missing_program"
-        elif not call.is_error and _ASKS_VERSION.search(call.input):
+        elif (
+            not call.is_error
+            and ("version" in call.input or " -v" in call.input or " -V" in call.input)
+            and _ASKS_VERSION.search(call.input)
+        ):
             asked = _VERSION_COMMAND.match(request_of(call).command)
             told = _VERSION_TEXT.match(clean(call.output).split("\n", 1)[0]) if asked else None
             if asked and told:

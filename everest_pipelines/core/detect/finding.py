@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import re
-
 from everest_pipelines.core.records import Episode, EpisodeKind, Micros, Origin, Turn
 from everest_pipelines.text.ids import digest
 
 TITLE_LENGTH = 160  # characters; a title is one line in a list
 GIST_LENGTH = 400
 
-_SPACE = re.compile(r"\s+")
-
 
 def one_line(text: str, length: int = TITLE_LENGTH) -> str:
     """White space folded, cut at a word within ``length`` characters with an ellipsis."""
-    flat = _SPACE.sub(" ", text).strip()
+    flat = " ".join(text.split())
     if len(flat) <= length:
         return flat
     cut = flat[: length - 1]

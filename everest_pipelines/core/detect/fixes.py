@@ -12,6 +12,7 @@ LOOK_AHEAD = 120  # calls; a fix that comes later is another piece of work
 
 EDITORS = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit", "apply_patch"})
 _READERS = frozenset({"Read", "NotebookRead"})
+_TOUCHES = EDITORS | _READERS
 _NO_FIX = frozenset({"harness_unavailable", "task_handle"})
 
 
@@ -30,6 +31,8 @@ def fix_of(
     for turn, call in calls[index + 1 : index + 1 + LOOK_AHEAD]:
         if call.output is None or call.is_error or call.refused:
             continue
+        if call.name != request.tool and call.name not in _TOUCHES:
+            continue  # neither the fix nor a step towards it
         later = request_of(call)
         if later.tool == request.tool and _meets(request, later, name):
             return Fix(_describe(request, later, between), turn)

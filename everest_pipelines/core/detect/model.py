@@ -16,6 +16,7 @@ from importlib import resources
 
 import msgspec
 
+REMEMBERED = 1024  # texts whose words are kept: detectors ask again on every day of a session
 BUCKETS = 2048  # hashed words and pairs; more buckets change no score by 0.01 on 500 turns
 
 _TOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|\?|!|[\u3040-\u30ff\u3400-\u9fff]")
@@ -37,8 +38,9 @@ class Model(msgspec.Struct, frozen=True):
     def probability(self, words: Mapping[int, float], flags: Mapping[str, float]) -> float:
         """The probability of one example, rounded to 1e-6."""
         total = self.intercept
-        total += math.fsum(self.buckets.get(key, 0.0) * value for key, value in words.items())
-        total += math.fsum(self.flags.get(key, 0.0) * value for key, value in flags.items())
+        buckets, named = self.buckets, self.flags
+        total += math.fsum([buckets.get(key, 0.0) * value for key, value in words.items()])
+        total += math.fsum([named.get(key, 0.0) * value for key, value in flags.items()])
         return round(1.0 / (1.0 + math.exp(-max(-60.0, min(60.0, total)))), 6)
 
 
@@ -53,14 +55,24 @@ def load(name: str) -> Model | None:
 
 def tokens(text: str) -> list[str]:
     """Words with their apostrophes, question and exclamation marks; lower case."""
-    return _TOKEN.findall(text.lower().replace("’", "'"))
+    return list(_tokens(text))
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _tokens(text: str) -> tuple[str, ...]:
+    return tuple(_TOKEN.findall(text.lower().replace("’", "'")))
 
 
 def hashed(words: list[str], salt: str = "") -> dict[int, float]:
     """A unit vector of hashed words and pairs, the same under every hash seed."""
-    counts: dict[int, float] = {}
-    for term in {*words, *(f"{a} {b}" for a, b in itertools.pairwise(words))}:
-        bucket = zlib.crc32(f"{salt}{term}".encode()) % BUCKETS
-        counts[bucket] = counts.get(bucket, 0.0) + 1.0
-    norm = math.sqrt(math.fsum(value * value for value in counts.values())) or 1.0
-    return {bucket: value / norm for bucket, value in counts.items()}
+    return dict(_hashed(tuple(words), salt))
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _hashed(words: tuple[str, ...], salt: str) -> dict[int, float]:
+    counts: dict[int, int] = {}
+    for term in {*words, *map(" ".join, itertools.pairwise(words))}:
+        bucket = zlib.crc32((salt + term).encode()) % BUCKETS
+        counts[bucket] = counts.get(bucket, 0) + 1
+    norm = math.sqrt(sum(count * count for count in counts.values())) or 1.0
+    return {bucket: count / norm for bucket, count in counts.items()}

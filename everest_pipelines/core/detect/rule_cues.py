@@ -9,6 +9,10 @@ work, a preference, a question that presupposes a convention. What points at the
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+
+from everest_pipelines.core.detect.anycase import AnyCase, found_in
+from everest_pipelines.core.detect.model import REMEMBERED
 
 _LEAD = (
     r"(?:\A\W*|[.!;:,–-]\s+(?:and )?)(?:(?:ok(?:ay)?|no|yes|and|but|also|so|please|pls|then|"
@@ -87,9 +91,7 @@ _SHAPES: dict[str, str] = {
     "names_place": r"`[^`]+`|[\w.-]+/[\w./-]+|\.\w{2,4}\b",
 }  # fmt: skip
 
-SHAPES: dict[str, re.Pattern[str]] = {
-    name: re.compile(pattern, re.IGNORECASE) for name, pattern in _SHAPES.items()
-}
+SHAPES: dict[str, AnyCase] = {name: AnyCase(pattern) for name, pattern in _SHAPES.items()}
 _DIRECT = frozenset(
     {"order_not", "order_use", "order_always", "ask_first", "we_never", "we_do", "i_prefer",
      "why_still"}
@@ -104,9 +106,14 @@ _SCOPE = re.compile(  # a head that says where the rule holds stays with it
 SHORTEST_CLAUSE = 12  # characters; "use npm" after a long head is not cut down to less
 
 
+@lru_cache(maxsize=REMEMBERED)
+def _shape_names(sentence: str) -> tuple[str, ...]:
+    return found_in(SHAPES, sentence)
+
+
 def shapes(sentence: str) -> dict[str, float]:
     """The shapes that a sentence has, with the combinations that say more than their parts."""
-    flags = {name: 1.0 for name, pattern in SHAPES.items() if pattern.search(sentence)}
+    flags = dict.fromkeys(_shape_names(sentence), 1.0)
     direct = _DIRECT & flags.keys()
     if "we_want" in flags and "this_place" in flags:
         direct = direct | {"we_want"}
@@ -134,7 +141,7 @@ def clause_start(sentence: str) -> int:
     "That is not correct, we don't ignore the folder" starts at "we"; a head that says where the
     rule holds ("for e2e tests, …") stays.
     """
-    found = [match for name in _DIRECT if (match := SHAPES[name].search(sentence))]
+    found = [match for name in _DIRECT if (match := SHAPES[name].pattern.search(sentence))]
     if not found:
         return 0
     first = min(found, key=lambda match: match.start())

@@ -48,7 +48,7 @@ def order(turn: Turn) -> tuple[int, str, str, str, int, str]:
 class Place:
     """One turn of a scene with its neighbours."""
 
-    __slots__ = ("flags", "index", "score", "scene", "stream", "turn")
+    __slots__ = ("flags", "index", "scene", "score", "stream", "turn")
 
     def __init__(self, scene: Scene, stream: list[Turn], index: int) -> None:
         self.scene = scene

@@ -101,7 +101,7 @@ def _own_lines(text: str) -> tuple[tuple[int, int], ...]:
             continue
         if fenced or paste:
             continue
-        if _INTRODUCES.search(line):
+        if line.rstrip().endswith(":") and _INTRODUCES.search(line):
             # what follows is not the person's, up to the end: where it stops nobody can tell
             own.extend(_typed(text, [*block, (start, end)]))
             block, paste = [], True

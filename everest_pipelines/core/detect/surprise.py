@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
+from everest_pipelines.core.detect.anycase import AnyCase, found_in
 from everest_pipelines.core.detect.finding import episode
+from everest_pipelines.core.detect.model import REMEMBERED
 from everest_pipelines.core.detect.scene import Scene
-from everest_pipelines.core.detect.sentences import sentences
+from everest_pipelines.core.detect.sentences import Sentence, sentences
 from everest_pipelines.core.records import Episode, EpisodeKind, Origin, Role
 
 NAME, VERSION = "surprise", 1
@@ -50,9 +53,9 @@ _RULES: tuple[tuple[str, str], ...] = (
         r"\bfor the old code\b",
     ),
 )
-_COMPILED = tuple((sub, re.compile(pattern, re.IGNORECASE)) for sub, pattern in _RULES)
-_HINT = re.compile(
-    r"(?i)wait\b|actually|wrong|mis(?:read|under|take)|accidentally|strange|odd\b|oddly|weird|"
+_COMPILED = {sub: AnyCase(pattern) for sub, pattern in _RULES}
+_HINT = AnyCase(
+    r"wait\b|actually|wrong|mis(?:read|under|take)|accidentally|strange|odd\b|oddly|weird|"
     r"surpris|interesting|expect|contrary|turns out|match|earlier|existing|unrelated|"
     r"not (?:related|"
     r"caused)|already|someone|somebody|leftover|my bad|old code"
@@ -71,27 +74,33 @@ def detect(scene: Scene) -> Iterator[Episode]:
         if turn.role != Role.ASSISTANT or turn.subagent or not turn.text:
             continue
         head = turn.text[:LOOK_AT]
-        if not _HINT.search(head) or _CONCEDES.match(head):
+        found = _surprise(head)
+        if found is None:
             continue
-        if head.count("\n#") > HEADINGS:
-            continue
-        for sentence in sentences(head)[:12]:
-            sub = next((sub for sub, rule in _COMPILED if rule.search(sentence.text)), None)
-            if sub is None:
-                continue
-            yield episode(
-                turn,
-                EpisodeKind.SURPRISE,
-                span="text",
-                detector=NAME,
-                version=VERSION,
-                origin=Origin.ASSISTANT,
-                sub=sub,
-                title=sentence.text,
-                gist=head[sentence.start : sentence.start + 400],
-                quote=(sentence.start, sentence.end),
-                sure=True,
-                score=1.0,
-                reason=f"cue:{sub}",
-            )
-            break
+        sub, sentence = found
+        yield episode(
+            turn,
+            EpisodeKind.SURPRISE,
+            span="text",
+            detector=NAME,
+            version=VERSION,
+            origin=Origin.ASSISTANT,
+            sub=sub,
+            title=sentence.text,
+            gist=head[sentence.start : sentence.start + 400],
+            quote=(sentence.start, sentence.end),
+            sure=True,
+            score=1.0,
+            reason=f"cue:{sub}",
+        )
+
+
+@lru_cache(maxsize=REMEMBERED)  # a session's texts are asked again on each of its days
+def _surprise(head: str) -> tuple[str, Sentence] | None:
+    """The first sentence that tells of a surprise, with its kind."""
+    if not _HINT.search(head) or _CONCEDES.match(head) or head.count("\n#") > HEADINGS:
+        return None
+    for sentence in sentences(head)[:12]:
+        for sub in found_in(_COMPILED, sentence.text):
+            return sub, sentence
+    return None

@@ -15,7 +15,14 @@ from everest_pipelines.core.transcripts.claude_person import (
     add_user,
 )
 from everest_pipelines.core.transcripts.claude_session import Session
-from everest_pipelines.core.transcripts.lines import Line, Redact, Sink, lines, unredacted
+from everest_pipelines.core.transcripts.lines import (
+    Line,
+    Redact,
+    Sink,
+    Suspects,
+    lines,
+    unredacted,
+)
 from everest_pipelines.core.transcripts.mend import Piece, pieces
 from everest_pipelines.core.transcripts.reading import Reading
 from everest_pipelines.core.transcripts.wire import NotARecord, NotJson, Record, decode
@@ -69,17 +76,19 @@ def read(
     path: str,
     start: Micros,
     redact: Redact = unredacted,
+    suspects: Suspects | None = None,
     sink: Sink | None = None,
 ) -> Reading:
     """Read a whole file from its first byte; ``blocks`` may be cut anywhere.
 
     ``start``: no time before it is believed (microseconds UTC). ``redact`` is applied to every
-    line before it is decoded; ``sink`` gets the redacted whole lines with their offsets. Never
-    raises on any content: what cannot be read is in ``bad``, named with line, offset, reason.
+    line before it is decoded (see ``lines`` for ``suspects``); ``sink`` gets the redacted whole
+    lines with their offsets. Never raises on any content: what cannot be read is in ``bad``, named
+    with line, offset, reason.
     """
     session = Session(path, start)
     reading = Reading()
-    for line in lines(blocks, redact=redact, sink=sink):
+    for line in lines(blocks, redact=redact, suspects=suspects, sink=sink):
         reading.size = line.offset + line.size + line.whole
         if not line.content or line.content.isspace():
             if line.whole:

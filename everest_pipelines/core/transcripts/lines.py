@@ -15,7 +15,7 @@ from msgspec import Struct
 
 LINE_CAP = 64 * 1024 * 1024  # bytes; a longer line is named and dropped: memory stays bounded
 KEPT_OF_A_CAPPED_LINE = 64 * 1024
-SINK_BLOCK = 256 * 1024  # redacted lines are handed over in blocks of about this size
+SINK_BLOCK = 256 * 1024  # lines are redacted and handed over in blocks of about this size
 
 PAYLOAD_LINE = 16 * 1024  # bytes; shorter lines hold no image worth a search
 _PAYLOAD_KEYS = (b'"data":"', b'"base64":"', b'"data": "', b'"base64": "')
@@ -23,6 +23,7 @@ _BASE64 = re.compile(rb"[A-Za-z0-9+/\\]{1024,}={0,2}")
 _BOM = b"\xef\xbb\xbf"
 
 Redact = Callable[[bytes], bytes]
+Suspects = Callable[[bytes], bool]
 Sink = Callable[[int, bytes], None]
 
 
@@ -67,19 +68,43 @@ def drop_payloads(line: bytes) -> bytes:
 
 
 def lines(
-    blocks: Iterable[bytes], *, redact: Redact = unredacted, sink: Sink | None = None
+    blocks: Iterable[bytes],
+    *,
+    redact: Redact = unredacted,
+    suspects: Suspects | None = None,
+    sink: Sink | None = None,
 ) -> Iterator[Line]:
     """All lines of a file in order, the last one with or without its newline.
 
+    ``redact`` is applied to each line by itself; only to those of blocks that ``suspects``
+    says True of, where it is given: False of many lines is certain for each of them.
     ``sink`` gets (offset in the file, redacted whole lines) for keeping; a torn last line is
     not handed over, and of a line above the cap only its beginning.
     """
-    kept: list[bytes] = []
-    kept_from, kept_size = 0, 0
-    for number, (raw, offset, size, whole) in enumerate(_split(blocks), start=1):
-        capped = size > LINE_CAP
+    number = 1
+    for group in _groups(blocks):
+        contents = [content for content, *_ in group]
+        block = b"\n".join(contents)
+        if suspects is None or suspects(block):
+            contents = [redact(content) if content else content for content in contents]
+            block = b"\n".join(contents)
+        if sink is not None:
+            if group[-1][3]:
+                sink(group[0][1], block + b"\n")
+            elif len(group) > 1:
+                sink(group[0][1], block[: len(block) - len(contents[-1])])
+        for content, (_, offset, size, whole) in zip(contents, group, strict=True):
+            yield Line(number, offset, content, size, whole, size > LINE_CAP)
+            number += 1
+
+
+def _groups(blocks: Iterable[bytes]) -> Iterator[list[tuple[bytes, int, int, bool]]]:
+    """Cleaned lines as ``_split`` gives them, as many as make a block."""
+    group: list[tuple[bytes, int, int, bool]] = []
+    held = 0
+    for raw, offset, size, whole in _split(blocks):
         content = raw
-        if number == 1 and content.startswith(_BOM):
+        if not offset and content.startswith(_BOM):
             content = content[3:]
         if b"\0" in content:
             content = content.replace(b"\0", b"")
@@ -87,19 +112,13 @@ def lines(
             content = content.replace(b"\r", b"")
         if len(content) > PAYLOAD_LINE:
             content = drop_payloads(content)
-        if content:
-            content = redact(content)
-        if sink is not None and whole:
-            if not kept:
-                kept_from = offset
-            kept.append(content)
-            kept_size += len(content) + 1
-            if kept_size >= SINK_BLOCK:
-                sink(kept_from, b"\n".join(kept) + b"\n")
-                kept, kept_size = [], 0
-        yield Line(number, offset, content, size, whole, capped)
-    if sink is not None and kept:
-        sink(kept_from, b"\n".join(kept) + b"\n")
+        group.append((content, offset, size, whole))
+        held += len(content) + 1
+        if held >= SINK_BLOCK:
+            yield group
+            group, held = [], 0
+    if group:
+        yield group
 
 
 def _split(blocks: Iterable[bytes]) -> Iterator[tuple[bytes, int, int, bool]]:

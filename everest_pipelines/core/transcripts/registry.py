@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from everest_pipelines.core.records import Micros
 from everest_pipelines.core.transcripts import claude
-from everest_pipelines.core.transcripts.lines import Redact, Sink, unredacted
+from everest_pipelines.core.transcripts.lines import Redact, Sink, Suspects, unredacted
 from everest_pipelines.core.transcripts.reading import Reading
 
 HEAD_BYTES = 64 * 1024  # what a caller should offer to ``format_of``
@@ -25,6 +25,7 @@ class Reader(Protocol):
         path: str,
         start: Micros,
         redact: Redact = unredacted,
+        suspects: Suspects | None = None,
         sink: Sink | None = None,
     ) -> Reading: ...
 

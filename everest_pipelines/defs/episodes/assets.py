@@ -1,16 +1,25 @@
 """Episodes, and the vectors that they are compared by."""
 
+from collections.abc import Iterator
+
 import dagster as dg
 
-from everest_pipelines.defs.events import recorded, report_cells
+from everest_pipelines.defs.checks import ending
+from everest_pipelines.defs.episodes import checks
+from everest_pipelines.defs.events import Reported, recorded, report_cells
 from everest_pipelines.defs.partitions import CELLS
-from everest_pipelines.defs.resources import NightRun
+from everest_pipelines.defs.resources import NightRun, wordless
 
 
-@dg.asset(partitions_def=CELLS, deps=["transcripts", "ledger"], kinds={"parquet"})
+@dg.asset(
+    partitions_def=CELLS,
+    deps=["transcripts", "ledger"],
+    check_specs=checks.EPISODES.specs,
+    kinds={"parquet"},
+)
 def episodes(
     context: dg.AssetExecutionContext, night: dg.ResourceParam[NightRun]
-) -> dg.MaterializeResult:
+) -> Iterator[Reported]:
     """A row is something worth remembering that happened at one moment.
 
     Sessions, errors, corrections, refusals, interruptions, surprises, notes. A day is made of the
@@ -20,16 +29,33 @@ def episodes(
     """
     from everest_pipelines.night import derive
 
-    result = night.keep(derive.episodes(night.ws, night.asked))
+    with wordless("episodes"):
+        result = night.keep(derive.episodes(night.ws, night.asked))
     context.log.info(f"episodes: {result.counts}")
     report_cells(context, night, result, "episodes")
-    return recorded("episodes")
+    yield recorded("episodes")
+    yield from checks.EPISODES.run(night)
 
 
-@dg.asset(partitions_def=CELLS, deps=["episodes"], kinds={"parquet", "numpy"})
+@dg.asset(
+    partitions_def=CELLS,
+    deps=["episodes"],
+    check_specs=[
+        *checks.VECTORS.specs,
+        dg.AssetCheckSpec(
+            "nothing_left_behind",
+            asset="vectors",
+            description=(
+                "Red when the run left a file or a day behind. An ingest ends failed with it, so"
+                " that it is asked for again; a night goes on and says so at its own end."
+            ),
+        ),
+    ],
+    kinds={"parquet", "numpy"},
+)
 def vectors(
     context: dg.AssetExecutionContext, night: dg.ResourceParam[NightRun]
-) -> dg.MaterializeResult:
+) -> Iterator[Reported]:
     """A row is the vector of an episode, in the space that is in use.
 
     Made of title and gist, of a correction of the person's words alone. Stale when the day's
@@ -37,9 +63,12 @@ def vectors(
     """
     from everest_pipelines.night import derive
 
-    result = night.keep(derive.vectors(night.ws, night.asked))
+    with wordless("vectors"):
+        result = night.keep(derive.vectors(night.ws, night.asked))
     report_cells(context, night, result, "vectors")
-    return recorded("vectors")
+    yield recorded("vectors")
+    yield from checks.VECTORS.run(night)
+    yield from ending("vectors", night, frozenset({"ingest"}))
 
 
 ASSETS = [episodes, vectors]

@@ -1,19 +1,17 @@
 """Is every quote what was said, and is every day there?"""
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from everest_pipelines.defs.checks import days_verdict, ending, named, verdict
+from everest_pipelines.defs.checks import checks_of, days_verdict, named, verdict
 from everest_pipelines.defs.resources import NightRun
 
 if TYPE_CHECKING:
     from everest_pipelines.core.records import Day, Episode, ProjectKey, Turn
 
 
-@dg.asset_check(asset="episodes")
-def quotes_verbatim(night: dg.ResourceParam[NightRun]) -> dg.AssetCheckResult:
+def quotes_verbatim(night: NightRun) -> dg.AssetCheckResult:
     """Red when a quote of a cell that this run wrote is not verbatim in its turn's text."""
     cells = [
         (one.day, one.project)
@@ -62,14 +60,12 @@ def _words(turn: "Turn") -> str:
     return "\n".join(parts)
 
 
-@dg.asset_check(asset="episodes")
-def episodes_complete(night: dg.ResourceParam[NightRun]) -> dg.AssetCheckResult:
+def episodes_complete(night: NightRun) -> dg.AssetCheckResult:
     """Red when a day with turns or notes has no episodes stage, or one of other turns."""
     return _complete(night, "episodes")
 
 
-@dg.asset_check(asset="vectors")
-def vectors_complete(night: dg.ResourceParam[NightRun]) -> dg.AssetCheckResult:
+def vectors_complete(night: NightRun) -> dg.AssetCheckResult:
     """Red when a day's episodes have no vectors, or vectors of other episodes."""
     return _complete(night, "vectors")
 
@@ -82,21 +78,5 @@ def _complete(night: NightRun, stage: str) -> dg.AssetCheckResult:
     return days_verdict(stage, derive.stale_days(inputs, stage), expected)
 
 
-@dg.multi_asset_check(
-    specs=[
-        dg.AssetCheckSpec(
-            "nothing_left_behind",
-            asset="vectors",
-            description=(
-                "Red when the run left a file or a day behind. An ingest ends failed with it, so"
-                " that it is asked for again; a night goes on and says so at its own end."
-            ),
-        )
-    ],
-)
-def ingest_ending(night: dg.ResourceParam[NightRun]) -> Iterator[dg.AssetCheckResult]:
-    """What an ingest left behind."""
-    yield from ending("vectors", night, frozenset({"ingest"}))
-
-
-CHECKS = [quotes_verbatim, episodes_complete, vectors_complete, ingest_ending]
+EPISODES = checks_of("episodes", quotes_verbatim, episodes_complete)
+VECTORS = checks_of("vectors", vectors_complete)

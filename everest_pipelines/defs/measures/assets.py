@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from everest_pipelines.defs.events import report
-from everest_pipelines.defs.resources import NightRun
+from everest_pipelines.defs.partitions import whole
+from everest_pipelines.defs.resources import NightRun, wordless
 
 if TYPE_CHECKING:
     from everest_pipelines.core.records import Day
@@ -14,7 +15,10 @@ if TYPE_CHECKING:
 WINDOW = 14  # days in the table by day
 
 
-@dg.asset(deps=["published", "sessions", "predictions", "verifications"], kinds={"parquet"})
+@dg.asset(
+    deps=["published", whole("sessions"), whole("predictions"), whole("verifications")],
+    kinds={"parquet"},
+)
 def measures(
     context: dg.AssetExecutionContext, night: dg.ResourceParam[NightRun]
 ) -> dg.MaterializeResult:
@@ -24,8 +28,9 @@ def measures(
     the night's own verdict: it names what was left and the run ends failed, after all else.
     """
     horizon = night.horizon
-    counts = _counts(night, horizon)
-    by_day = {day: _counts(night, day) for day in _window(night, horizon)}
+    with wordless("measures"):
+        counts = _counts(night, horizon)
+        by_day = {day: _counts(night, day) for day in _window(night, horizon)}
     return report(context, "measures", {"horizon": horizon, **counts, "by_day": by_day})
 
 

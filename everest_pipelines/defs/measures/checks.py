@@ -8,7 +8,7 @@ from everest_pipelines.defs.checks import ending
 from everest_pipelines.defs.resources import NightRun
 
 # Without these the verdict could be given before everything else was done.
-_LAST = ["lessons_jsonl", "memory_md", "lesson_files", "recall_snapshot", "morning", "vectors"]
+_LAST = ["lessons_jsonl", "memory_md", "lesson_files", "recall_snapshot", "morning"]
 
 
 @dg.multi_asset_check(

@@ -6,18 +6,21 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from everest_pipelines.defs.events import report
+from everest_pipelines.defs.events import Reported, report
 from everest_pipelines.defs.outputs.checks import GATE_SPECS, gate_results
-from everest_pipelines.defs.resources import NightRun
+from everest_pipelines.defs.partitions import whole
+from everest_pipelines.defs.resources import NightRun, wordless
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-@dg.asset(deps=["lessons", "merges", "ledger"], check_specs=GATE_SPECS, kinds={"duckdb"})
+@dg.asset(
+    deps=[whole("lessons"), whole("merges"), "ledger"], check_specs=GATE_SPECS, kinds={"duckdb"}
+)
 def published(
     context: dg.AssetExecutionContext, night: dg.ResourceParam[NightRun]
-) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:
+) -> Iterator[Reported]:
     """The generation that readers see: tables, lessons, snapshot and report, swapped in at once.
 
     Stale when a day has closed since, or when the ledger holds a decision it does not know. A red
@@ -26,7 +29,8 @@ def published(
     """
     from everest_pipelines.night.publish import publish
 
-    done = publish(night.ws, night.horizon, night.accept)
+    with wordless("publish"):
+        done = publish(night.ws, night.horizon, night.accept)
     night.publication = done
     context.log.info(f"published {done.generation}, {len(done.visible)} lessons")
     yield report(
@@ -114,12 +118,13 @@ def lessons_jsonl(
 )
 def rendered(
     context: dg.AssetExecutionContext, night: dg.ResourceParam[NightRun]
-) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:
+) -> Iterator[Reported]:
     """Bring the agents' own folders to what the generation says, where that is switched on."""
     from everest_pipelines.defs.outputs.checks import rendered_result
     from everest_pipelines.night.render import render
 
-    done = render(night.ws)
+    with wordless("render"):
+        done = render(night.ws)
     night.rendered = done
     folder = _generation(night)
     sections = list(folder.glob("render/*/MEMORY.md")) if folder else []

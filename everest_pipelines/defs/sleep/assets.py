@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 import dagster as dg
 
-from everest_pipelines.defs.events import recorded, report_cells
+from everest_pipelines.defs.events import Reported, recorded, report_cells
 from everest_pipelines.defs.partitions import CELLS
-from everest_pipelines.defs.resources import NightRun
+from everest_pipelines.defs.resources import NightRun, wordless
+from everest_pipelines.defs.sleep import checks
 
 _WORDS = {
     "lessons": (
@@ -39,21 +40,24 @@ _WORDS = {
         )
         for table, words in _WORDS.items()
     ],
+    check_specs=checks.LESSONS.specs,
 )
 def sleep(
     context: dg.AssetExecutionContext, night: dg.ResourceParam[NightRun]
-) -> Iterator[dg.MaterializeResult]:
+) -> Iterator[Reported]:
     """Fold every day from the earliest stale one to the horizon, whatever days were asked for.
 
     The open day is never folded. Only cells whose content changed are written and reported.
     """
     from everest_pipelines.night.sleep import sleep as fold
 
-    result = night.keep(fold(night.ws, night.horizon))
+    with wordless("sleep"):
+        result = night.keep(fold(night.ws, night.horizon))
     context.log.info(f"sleep up to {night.horizon}: {result.counts}")
     for table in _WORDS:
         report_cells(context, night, result, table)
         yield recorded(table)
+    yield from checks.LESSONS.run(night)
 
 
 ASSETS = [sleep]

@@ -2,12 +2,11 @@
 
 import dagster as dg
 
-from everest_pipelines.defs.checks import days_verdict, named, verdict
+from everest_pipelines.defs.checks import checks_of, days_verdict, named, verdict
 from everest_pipelines.defs.resources import NightRun
 
 
-@dg.asset_check(asset="lessons")
-def days_folded(night: dg.ResourceParam[NightRun]) -> dg.AssetCheckResult:
+def days_folded(night: NightRun) -> dg.AssetCheckResult:
     """Red when a closed day is not folded, or was folded from other episodes or decisions."""
     from everest_pipelines.lake.days import Days
     from everest_pipelines.night import sleep
@@ -17,8 +16,7 @@ def days_folded(night: dg.ResourceParam[NightRun]) -> dg.AssetCheckResult:
     return days_verdict("sleep", sleep.stale(ws, night.horizon), expected)
 
 
-@dg.asset_check(asset="lessons")
-def no_forbidden_visible(night: dg.ResourceParam[NightRun]) -> dg.AssetCheckResult:
+def no_forbidden_visible(night: NightRun) -> dg.AssetCheckResult:
     """Red when a rejected, retired, superseded or unproven lesson is among the visible."""
     from everest_pipelines.core import trust
     from everest_pipelines.core.records import VISIBLE_STATES
@@ -47,4 +45,4 @@ def no_forbidden_visible(night: dg.ResourceParam[NightRun]) -> dg.AssetCheckResu
     )
 
 
-CHECKS = [days_folded, no_forbidden_visible]
+LESSONS = checks_of("lessons", days_folded, no_forbidden_visible)

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 import dagster as dg
 
 from everest_pipelines.core.transcripts.registry import FORMATS
-from everest_pipelines.defs.events import recorded, report_cells
+from everest_pipelines.defs.events import Reported, recorded, report_cells
 from everest_pipelines.defs.partitions import CELLS
-from everest_pipelines.defs.resources import NightRun
+from everest_pipelines.defs.resources import NightRun, wordless
+from everest_pipelines.defs.transcripts import checks
 
 FOLDERS = [
     dg.AssetSpec(
@@ -31,10 +32,12 @@ LEDGER = dg.AssetSpec(
 )
 
 
-@dg.asset(partitions_def=CELLS, deps=FOLDERS, kinds={"parquet"})
+@dg.asset(
+    partitions_def=CELLS, deps=FOLDERS, check_specs=checks.TRANSCRIPTS.specs, kinds={"parquet"}
+)
 def transcripts(
     context: dg.AssetExecutionContext, night: dg.ResourceParam[NightRun]
-) -> dg.MaterializeResult:
+) -> Iterator[Reported]:
     """A row is a turn: what one speaker, person, agent or harness, said at one moment.
 
     The archive. It only grows: a file that its agent deletes stays here. Stale while a watched
@@ -43,11 +46,16 @@ def transcripts(
     were kept unread.
     """
     from everest_pipelines.night.ingest import ingest
+    from everest_pipelines.night.look import look
 
-    result = night.keep(ingest(night.ws, night.looked))
+    # The many runs of a day leave a file alone while it is written; a night reads it all.
+    quiet = night.settings.quiet_seconds if night.run.job_name == "ingest" else 0
+    with wordless("ingest"):
+        result = night.keep(ingest(night.ws, look(night.ws, quiet_seconds=quiet)))
     context.log.info(f"transcripts: {result.counts}")
     report_cells(context, night, result, "transcripts")
-    return recorded("transcripts")
+    yield recorded("transcripts")
+    yield from checks.TRANSCRIPTS.run(night)
 
 
 @dg.multi_asset(
@@ -74,17 +82,20 @@ def transcripts(
             ),
         ),
     ],
+    check_specs=checks.SESSIONS.specs,
 )
 def sessions_and_offers(
     context: dg.AssetExecutionContext, night: dg.ResourceParam[NightRun]
-) -> Iterator[dg.MaterializeResult]:
+) -> Iterator[Reported]:
     """Counts per session and day, and the offers that agents made."""
     from everest_pipelines.night.derive import sessions
 
-    result = night.keep(sessions(night.ws, night.asked))
+    with wordless("sessions"):
+        result = night.keep(sessions(night.ws, night.asked))
     for table in ("sessions", "offers"):
         report_cells(context, night, result, table)
         yield recorded(table)
+    yield from checks.SESSIONS.run(night)
 
 
 ASSETS = [*FOLDERS, LEDGER, transcripts, sessions_and_offers]

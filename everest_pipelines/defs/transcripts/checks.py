@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from everest_pipelines.defs.checks import days_verdict, named, verdict
+from everest_pipelines.defs.checks import checks_of, days_verdict, named, verdict
 from everest_pipelines.defs.resources import NightRun
 
 if TYPE_CHECKING:
@@ -21,8 +21,7 @@ def _files(night: NightRun) -> "list[FileRow]":
     return rows
 
 
-@dg.asset_check(asset="transcripts")
-def files_read(night: dg.ResourceParam[NightRun]) -> dg.AssetCheckResult:
+def files_read(night: NightRun) -> dg.AssetCheckResult:
     """Red when a file could not be read; it costs only itself and is tried again."""
     rows = _files(night)
     wrong = {row.path: row.error for row in rows if row.error}
@@ -42,8 +41,7 @@ def files_read(night: dg.ResourceParam[NightRun]) -> dg.AssetCheckResult:
     )
 
 
-@dg.asset_check(asset="transcripts")
-def lines_quarantined(night: dg.ResourceParam[NightRun]) -> dg.AssetCheckResult:
+def lines_quarantined(night: NightRun) -> dg.AssetCheckResult:
     """Yellow when lines were kept unread: torn, not JSON, too long, of an unknown type."""
     rows = night.ws.lake.read_table("quarantine")
     reasons = Counter(row.reason.split(":")[0] for row in rows)
@@ -60,8 +58,7 @@ def lines_quarantined(night: dg.ResourceParam[NightRun]) -> dg.AssetCheckResult:
     )
 
 
-@dg.asset_check(asset="transcripts")
-def record_types_known(night: dg.ResourceParam[NightRun]) -> dg.AssetCheckResult:
+def record_types_known(night: NightRun) -> dg.AssetCheckResult:
     """Red when an agent writes record types that no reader knows: its format has drifted."""
     rows = _files(night)
     records = sum(row.records for row in rows)
@@ -87,8 +84,7 @@ def record_types_known(night: dg.ResourceParam[NightRun]) -> dg.AssetCheckResult
     )
 
 
-@dg.asset_check(asset="transcripts")
-def large_files_have_turns(night: dg.ResourceParam[NightRun]) -> dg.AssetCheckResult:
+def large_files_have_turns(night: NightRun) -> dg.AssetCheckResult:
     """Red when a large file gave no turn: green while losing data is the fault to avoid."""
     rows = _files(night)
     silent = sorted(
@@ -107,8 +103,7 @@ def large_files_have_turns(night: dg.ResourceParam[NightRun]) -> dg.AssetCheckRe
     )
 
 
-@dg.asset_check(asset="sessions")
-def sessions_complete(night: dg.ResourceParam[NightRun]) -> dg.AssetCheckResult:
+def sessions_complete(night: NightRun) -> dg.AssetCheckResult:
     """Red when a day with turns has no counts, or counts of other turns."""
     from everest_pipelines.night import derive
 
@@ -117,10 +112,7 @@ def sessions_complete(night: dg.ResourceParam[NightRun]) -> dg.AssetCheckResult:
     return days_verdict("sessions", derive.stale_days(inputs, "sessions"), expected)
 
 
-CHECKS = [
-    files_read,
-    lines_quarantined,
-    record_types_known,
-    large_files_have_turns,
-    sessions_complete,
-]
+TRANSCRIPTS = checks_of(
+    "transcripts", files_read, lines_quarantined, record_types_known, large_files_have_turns
+)
+SESSIONS = checks_of("sessions", sessions_complete)

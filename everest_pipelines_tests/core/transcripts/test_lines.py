@@ -3,11 +3,13 @@ from __future__ import annotations
 import hashlib
 import json
 
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everest_pipelines.core.transcripts import lines as module
 from everest_pipelines.core.transcripts.lines import drop_payloads, lines
+from everest_pipelines.text.redact import may_hold_secret, redact_bytes
 
 
 def contents(data: bytes, size: int = 7) -> list[bytes]:
@@ -76,3 +78,48 @@ def test_the_sink_gets_blocks_with_their_offsets(monkeypatch) -> None:
     kept: list[tuple[int, bytes]] = []
     list(lines([b"one\ntwo\nthree\n"], sink=lambda *block: kept.append(block)))
     assert kept == [(0, b"one\n"), (4, b"two\n"), (8, b"three\n")]
+
+
+SECRET = "ghp_" + "aZ3kQ9xT7mB2vL5nW8rY4pD6sF1hJ0cG" + "aZ3k"
+LINES = st.lists(
+    st.one_of(
+        st.sampled_from(
+            [SECRET, "password=xK9#mP2$vL5nQ8", "-----BEGIN PRIVATE KEY-----", "AAAA", "", "_", "\r"]
+        ),
+        st.text(max_size=9),
+    ),
+    max_size=12,
+)
+
+
+@settings(deadline=None)
+@given(LINES, st.integers(1, 80), st.booleans())
+def test_redacting_block_by_block_is_redacting_line_by_line(
+    texts: list[str], block: int, whole: bool
+) -> None:
+    data = "\n".join(texts).encode() + b"\n" * whole
+    found: list[tuple[list[module.Line], bytes]] = []
+    for suspects in (None, may_hold_secret):
+        kept: list[tuple[int, bytes]] = []
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module, "SINK_BLOCK", block)
+            seen = list(
+                lines([data], redact=redact_bytes, suspects=suspects, sink=lambda *b: kept.append(b))
+            )
+        found.append((seen, b"".join(content for _, content in kept)))
+    assert found[0] == found[1]
+    assert SECRET.encode() not in found[1][1]
+    assert found[1][1] == b"".join(one.content + b"\n" for one in found[1][0] if one.whole)
+
+
+def test_a_block_without_suspicion_is_not_redacted_line_by_line() -> None:
+    asked: list[bytes] = []
+
+    def redact(line: bytes) -> bytes:
+        asked.append(line)
+        return line
+
+    list(lines([b"one\ntwo\n"], redact=redact, suspects=lambda block: b"three" in block))
+    assert asked == []
+    list(lines([b"one\nthree\n"], redact=redact, suspects=lambda block: b"three" in block))
+    assert asked == [b"one", b"three"]

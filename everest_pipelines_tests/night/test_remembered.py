@@ -1,0 +1,65 @@
+"""What ingest leaves for the next stages is what they would have read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from everest_pipelines.lake.days import Days
+from everest_pipelines.night import workspace as module
+from everest_pipelines.night.derive import Inputs, day_row, episodes, sessions
+from everest_pipelines.night.ingest import ingest
+from everest_pipelines_tests.night.homes import copy_some, workspace
+
+STAGES = {"transcripts": ("transcripts",), "sessions": ("sessions", "offers")}
+
+
+@pytest.fixture
+def few(shared: Path, tmp_path: Path) -> Path:
+    """Some of the shared projects."""
+    source = shared / "transcripts" / "claude"
+    folders = sorted(path.name for path in (source / "projects").iterdir())[:6]
+    return copy_some(source, tmp_path / "claude", tuple(folders))
+
+
+def test_remembered_turns_are_those_of_the_file(few: Path, tmp_path: Path) -> None:
+    ws = workspace(tmp_path / "home", few)
+    ingest(ws)
+    cells = [
+        (day, project, sha)
+        for day, projects in Inputs(ws).cells.items()
+        for project, sha in projects.items()
+    ]
+    assert cells
+    for cell in cells:
+        assert ws._fresh[cell] == ws.lake.read_cell("transcripts", *cell[:2])
+        assert ws.turns(*cell) is ws._fresh[cell]
+    assert ws.turns(*cells[0][:2], "another digest") is not ws._fresh[cells[0]]
+
+
+def test_no_more_is_remembered_than_there_is_room(
+    few: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = workspace(tmp_path / "plain", few)
+    ingest(plain)
+    assert plain._fresh
+    monkeypatch.setattr(module, "FRESH_CHARACTERS", 0)
+    bare = workspace(tmp_path / "bare", few)
+    ingest(bare)
+    assert not bare._fresh
+    for ws in (plain, bare):
+        episodes(ws)
+    assert plain.lake.read("episodes") == bare.lake.read("episodes")
+
+
+def test_a_day_is_closed_with_what_its_files_are(few: Path, tmp_path: Path) -> None:
+    ws = workspace(tmp_path / "home", few)
+    ingest(ws)
+    sessions(ws)
+    days = Days.load(ws.lake)
+    for stage, tables in STAGES.items():
+        rows = days.rows(stage)
+        assert rows
+        for row in rows:
+            assert row == day_row(ws, stage, tables, row.day, row.input_hash)
