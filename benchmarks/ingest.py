@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import os
 import resource
 import sys
@@ -62,6 +63,17 @@ def everest_pass(root: Path, home: Path) -> tuple[float, dict[str, int]]:
     }
 
 
+def _replay(root: Path, target: Path, size: int) -> None:
+    """In a process of its own: what it needs of memory is not ingest's."""
+    made = multiprocessing.get_context("spawn").Process(
+        target=replay, args=(root, target), kwargs={"bytes_wanted": size}
+    )
+    made.start()
+    made.join()
+    if made.exitcode:
+        raise SystemExit(made.exitcode)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--root", type=Path, required=True, help="a folder with projects/ in it")
@@ -72,7 +84,7 @@ def main() -> None:
         root = asked.root
         if asked.replay_mb:
             root = Path(scratch) / "claude"
-            replay(asked.root, root, bytes_wanted=asked.replay_mb * 1_000_000)
+            _replay(asked.root, root, asked.replay_mb * 1_000_000)
         files = sorted((root / "projects").rglob("*.jsonl"))
         size = sum(path.stat().st_size for path in files)
         seconds, counts = everest_pass(root, Path(scratch) / "home")

@@ -128,7 +128,8 @@ def test_sensors_run_without_anyone_starting_them(repository):
 def test_loading_the_definitions_imports_nothing_heavy(tmp_path):
     code = (
         "import sys, everest_pipelines.definitions;"
-        "print([m for m in ('duckdb', 'pyarrow', 'sklearn', 'numpy', 'polars') if m in sys.modules])"
+        "heavy = ('duckdb', 'pyarrow', 'sklearn', 'numpy', 'polars');"
+        "print([m for m in heavy if m in sys.modules])"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],

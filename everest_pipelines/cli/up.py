@@ -36,7 +36,7 @@ def run(arguments: Namespace) -> int:
         "--log-level", "warning",
     ]  # fmt: skip
     # Started in the home: a .env of whatever directory we are in must not move the instance.
-    child = subprocess.Popen(command, cwd=place.root, env={**os.environ, **environ})
+    child = subprocess.Popen(command, cwd=place.root, env={**os.environ, **environ}, umask=0o077)
     try:
         if wait_for(f"http://{HOST}:{port}/server_info", child):
             print(f"Everest is at http://{HOST}:{port}  (Ctrl-C ends it)", flush=True)

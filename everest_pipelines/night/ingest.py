@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from everest_pipelines.core.records import Day, Micros, ProjectKey, Turn
 from everest_pipelines.core.transcripts.lines import lines
-from everest_pipelines.core.transcripts.merge import families, merge_turn
+from everest_pipelines.core.transcripts.merge import merge_turn
 from everest_pipelines.core.transcripts.reading import Reading
 from everest_pipelines.core.transcripts.registry import HEAD_BYTES, format_of
 from everest_pipelines.lake import raw
@@ -25,6 +25,7 @@ from everest_pipelines.lake.lake import CellResult
 from everest_pipelines.lake.operational import DayRow, FileRow, QuarantineRow
 from everest_pipelines.lake.schemas import spec_of
 from everest_pipelines.night.derive import day_row
+from everest_pipelines.night.families import family_roots
 from everest_pipelines.night.ignoring import ignore_marked
 from everest_pipelines.night.look import READER_VERSION, Look, PendingFile, look
 from everest_pipelines.night.projects import ProjectBook
@@ -36,7 +37,7 @@ from everest_pipelines.text.redact import may_hold_secret, redact_bytes
 STAGE = "transcripts"
 _SPEC = spec_of(STAGE)
 BLOCK = 1 << 20
-BATCH_BYTES = 32 << 20  # source bytes whose turns are held at once: some 100 MB of objects
+BATCH_BYTES = 24 << 20  # source bytes whose turns are held at once
 HEAD = 4096
 LOOKED_AT, LOOKED_AT_BYTES = 50, 8192  # lines, and bytes of each, that may tell a format
 SPOOLED = 8 << 20  # redacted lines of one file that wait in memory; more waits on disk
@@ -98,7 +99,7 @@ class _Ingest:
         self.ws = ws
         self.result = result
         self.files: dict[str, FileRow] = {row.path: row for row in ws.lake.read_table("files")}
-        self.initial = _families(self.files)
+        self.initial = family_roots(self.files.values())
         self.families = dict(self.initial)
         self.written: dict[str, set[str]] = defaultdict(set)
         self.links: dict[str, set[str]] = defaultdict(set)
@@ -106,7 +107,7 @@ class _Ingest:
         self.days = Days.load(ws.lake)
         self.interrupted = bool(self._open_days())  # a run died: trust no bookmark
         self.touched: dict[tuple[Day, ProjectKey], CellResult] = {}
-        self.start = micros_of_day(ws, ws.calendar.start)
+        self.start = ws.calendar.day_start(ws.calendar.start)
 
     def _open_days(self) -> list[Day]:
         return [row.day for row in self.days.rows(STAGE) if row.state == OPEN]
@@ -128,12 +129,9 @@ class _Ingest:
         old = self.files.get(one.path)
         try:
             read = read_file(self.ws, one, old, self.start)
-        except OSError as error:
-            self._left_behind(one, f"cannot be read: {error.strerror or error}")
-            self.ws.progress.advance(one.size)
-            return None
-        except DamagedError as error:  # the lake's own copy of a source that has gone
-            self._left_behind(one, f"cannot be read again: {error.message}")
+        except (OSError, DamagedError) as error:  # also of the lake's own copy, of one that went
+            what = error.message if isinstance(error, DamagedError) else error.strerror or error
+            self._left_behind(one, f"cannot be read: {what}")
             self.ws.progress.advance(one.size)
             return None
         if read is None:
@@ -206,7 +204,7 @@ class _Ingest:
                 session_id=row.session_id,
                 session_started_at=row.session_started_at,
             )
-        self.families = _families(self.files, self.links)
+        self.families = family_roots(self.files.values(), self.links)
 
     def _write(self, known: dict[str, Located], dirty: set[tuple[Day, ProjectKey]]) -> None:
         if not dirty:
@@ -265,7 +263,7 @@ class _Ingest:
             session_started_at=read.reading.session_started_at,
             last_at=read.reading.last_at,
             unknown=tuple(sorted(read.reading.unknown.items())),
-            bad_lines=len(read.reading.bad),
+            bad_lines=read.reading.bad_lines,
             machine=read.reading.machine,
             reader_version=READER_VERSION,
         )
@@ -277,8 +275,13 @@ class _Ingest:
         self.files[read.pending.path] = replace(
             self._row(read),
             linked_sessions=tuple(sorted(linked | set(old.linked_sessions if old else ()))),
-            cells=tuple(sorted(cells)),
+            cells=tuple(sorted(cells | self._standing(read))),
         )
+
+    def _standing(self, read: Read) -> set[tuple[Day, ProjectKey]]:
+        """Cells of turns that a rewritten file, or the lake's copy, lacks: they stay."""
+        old = self.files.get(read.pending.path)
+        return set(old.cells) if old and (read.pending.gone or not read.same_prefix) else set()
 
     def _count(self, read: Read) -> None:
         counts = self.result.counts
@@ -287,14 +290,14 @@ class _Ingest:
             ("bytes", read.reading.size),
             ("lines", read.reading.lines),
             ("turns", len(read.located)),
-            ("quarantined", len(read.reading.bad)),
+            ("quarantined", read.reading.bad_lines),
             ("machine_files", int(bool(read.reading.machine))),
         ):
             counts[name] = counts.get(name, 0) + amount
 
     def mend_families(self) -> None:
         """A copy that came later may join two families: their turns get the one root."""
-        self.families = _families(self.files, self.links)
+        self.families = family_roots(self.files.values(), self.links)
         suspects = {
             session
             for session, root in self.families.items()
@@ -326,27 +329,6 @@ class _Ingest:
         if rows:
             self.days.close(rows)
         self.result.cells = [self.touched[key] for key in sorted(self.touched)]
-
-
-def _families(
-    files: dict[str, FileRow], links: dict[str, set[str]] | None = None
-) -> dict[str, str]:
-    started: dict[str, Micros] = {}
-    pairs: list[tuple[str, str]] = []
-    for row in files.values():
-        if not row.session_id:
-            continue
-        first = started.get(row.session_id)
-        if first is None or row.session_started_at < first:
-            started[row.session_id] = row.session_started_at
-        pairs += [(row.session_id, other) for other in row.linked_sessions]
-    pairs += [(one, other) for one, others in (links or {}).items() for other in others]
-    return families(started, sorted(pairs))
-
-
-def micros_of_day(ws: Workspace, day: Day) -> Micros:
-    """The first instant of a day in the lake's zone."""
-    return ws.calendar.day_start(day)
 
 
 def _is_writable(path: str) -> bool:
@@ -415,11 +397,10 @@ class _Source:
         self._read = 0
         self._keep_from = old.complete_offset if old and self.same_prefix else 0
         self._kept_from = -1
-        self._kept: IO[bytes] | None = None
-        if ws.settings.raw_days and not one.gone:
-            make_dir(ws.home.raw)
-            # Closed by ``finish``; a name of its own it never has, so a kill leaves nothing.
-            self._kept = tempfile.SpooledTemporaryFile(SPOOLED, dir=str(ws.home.raw))  # noqa: SIM115
+        self._keeps = bool(ws.settings.raw_days) and not one.gone
+        self._kept: list[bytes] = []  # waits in memory, then in the file
+        self._kept_size = 0
+        self._kept_file: IO[bytes] | None = None
 
     def _still_stands(self) -> bool:
         """Whether all that was read before is unchanged at the front of the file."""
@@ -464,11 +445,28 @@ class _Source:
     def keep(self, offset: int, whole: bytes) -> None:
         """Redacted whole lines from ``offset`` on; what is kept already is let go."""
         # Redacted lines are shorter than they were: only the source tells where they end.
-        if self._kept is None or self._read <= self._keep_from:
+        if not self._keeps or self._read <= self._keep_from:
             return
         if self._kept_from < 0:
             self._kept_from = offset
-        self._kept.write(whole)
+        self._kept.append(whole)
+        self._kept_size += len(whole)
+        if self._kept_size > SPOOLED:
+            if self._kept_file is None:
+                # Closed when it is read; a name of its own it never has, so a kill leaves nothing.
+                folder = make_dir(self.ws.home.raw)
+                self._kept_file = tempfile.TemporaryFile(dir=str(folder))  # noqa: SIM115
+            self._kept_file.writelines(self._kept)
+            self._kept, self._kept_size = [], 0
+
+    def _kept_lines(self) -> Iterator[bytes]:
+        """All that was kept, in pieces."""
+        if self._kept_file is not None:
+            with self._kept_file as file:
+                file.seek(0)
+                while block := file.read(BLOCK):
+                    yield block
+        yield from self._kept
 
     def finish(self, reading: Reading) -> None:
         """Digest what is whole and make the kept lines durable."""
@@ -478,19 +476,15 @@ class _Source:
         else:
             whole = end == self._read
             self.prefix_sha = self.prefix.hexdigest() if whole else self._digest_of(end)
-        if self._kept is None:
-            return
-        with self._kept as kept:
-            if self._kept_from >= 0:
-                kept.seek(0)
-                raw.write_segment(
-                    self.ws.home,
-                    self.one.path,
-                    self._kept_from,
-                    end,
-                    iter(lambda: kept.read(BLOCK), b""),
-                    last_at=reading.last_at,
-                )
+        if self._kept_from >= 0:
+            raw.write_segment(
+                self.ws.home,
+                self.one.path,
+                self._kept_from,
+                end,
+                self._kept_lines(),
+                last_at=reading.last_at,
+            )
 
 
 def _chain(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:

@@ -68,7 +68,7 @@ def look(ws: Workspace, *, quiet_seconds: int = 0) -> Look:
     seen: set[str] = set()
     newest = ws.now() * 1000 - quiet_seconds * 1_000_000_000
     for format_, root, pattern in roots(ws.settings):
-        if not root.is_dir():
+        if not _is_folder(root, result.unreadable):
             continue
         for path, status in _files(str(root), pattern, result.unreadable):
             seen.add(path)
@@ -140,6 +140,19 @@ def _files(
             continue  # else it went while we looked: the next look knows more
         except OSError as error:
             unreadable.append(Failure(entry.path, f"cannot be looked at: {error.strerror}"))
+
+
+def _is_folder(root: Path, unreadable: list[Failure]) -> bool:
+    """Whether a watched folder is there; one that is something else, or out of reach, is named."""
+    try:
+        if stat.S_ISDIR(root.stat().st_mode):
+            return True
+        unreadable.append(Failure(str(root), "is no folder"))
+    except FileNotFoundError:
+        pass  # an agent that is not in use
+    except OSError as error:
+        unreadable.append(Failure(str(root), f"cannot be looked at: {error.strerror}"))
+    return False
 
 
 def _is_utf8(name: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any, cast
 
 from msgspec.structs import replace
 
@@ -18,6 +19,7 @@ from everest_pipelines.core.transcripts.projects import (
 from everest_pipelines.lake.lake import Lake
 from everest_pipelines.lake.operational import ProjectRow
 from everest_pipelines.text.atomic import write_atomic
+from everest_pipelines.text.errors import DamagedError
 from everest_pipelines.text.home import Home
 
 IGNORE_FILE = ".everest-ignore"
@@ -132,10 +134,19 @@ def says_ignore(root: str) -> bool:
 
 
 def ignored_paths(home: Home) -> list[str]:
-    """The directories that the owner keeps out, canonical."""
-    if not home.ignore.exists():
+    """The directories that the owner keeps out, canonical.
+
+    Raises DamagedError when the list cannot be read: nothing may be read in ignorance of it.
+    """
+    try:
+        found: Any = json.loads(home.ignore.read_bytes())
+    except FileNotFoundError:
         return []
-    return [str(path) for path in json.loads(home.ignore.read_text(encoding="utf-8"))]
+    except (OSError, ValueError) as error:
+        raise DamagedError(f"{home.ignore} is no list of paths.", "everest doctor") from error
+    if not isinstance(found, list):
+        raise DamagedError(f"{home.ignore} is no list of paths.", "everest doctor")
+    return [str(path) for path in cast("list[object]", found)]
 
 
 def add_ignored(home: Home, path: str) -> list[str]:

@@ -92,11 +92,14 @@ def _stages(ws: Workspace, horizon: Day) -> list[StageStatus]:
     days = Days.load(ws.lake)
     inputs = derive.Inputs(ws)
     transcripts = days.rows("transcripts")
+    closed = [row for row in transcripts if row.state == "closed"]
+    lost = [row.day for row in closed if not days.intact(row)]  # a cell went, or is another's
     found = [
         StageStatus(
             stage="transcripts",
             expected=len(transcripts),
-            present=sum(1 for row in transcripts if row.state == "closed"),
+            present=len(closed) - len(lost),
+            stale=lost,
             open=[row.day for row in transcripts if row.state == "open"],
             rows=sum(row.rows for row in transcripts),
         )

@@ -78,8 +78,16 @@ class StageResult(Struct, kw_only=True):
 _CACHED_CELLS = 64
 # Characters of turns that ingest may leave here for the next stages, so that they need not read
 # what was just written (some three bytes of memory each, with all that is around them).
-FRESH_CHARACTERS = 12_000_000
+FRESH_CHARACTERS = 8_000_000
 TURN_CHARACTERS = 300  # what a turn holds beside its texts
+
+
+class _Fresh(Struct, frozen=True):
+    """A cell as it was just written."""
+
+    sha256: str
+    turns: list[Turn]
+    characters: int
 
 
 @dataclass
@@ -96,8 +104,8 @@ class Workspace:
     _turns: OrderedDict[tuple[Day, ProjectKey, str], list[Turn]] = field(
         default_factory=OrderedDict[tuple[Day, ProjectKey, str], list[Turn]]
     )
-    _fresh: dict[tuple[Day, ProjectKey, str], list[Turn]] = field(
-        default_factory=dict[tuple[Day, ProjectKey, str], list[Turn]]
+    _fresh: dict[tuple[Day, ProjectKey], _Fresh] = field(
+        default_factory=dict[tuple[Day, ProjectKey], "_Fresh"]
     )
     _fresh_characters: int = 0
 
@@ -107,9 +115,9 @@ class Workspace:
     def turns(self, day: Day, project: ProjectKey, sha256: str) -> list[Turn]:
         """The turns of one cell as it was when its digest was ``sha256``."""
         key = (day, project, sha256)
-        fresh = self._fresh.get(key)
-        if fresh is not None:
-            return fresh
+        fresh = self._fresh.get((day, project))
+        if fresh is not None and fresh.sha256 == sha256:
+            return fresh.turns
         if key not in self._turns:
             self._turns[key] = self.lake.read_cell("transcripts", day, project)
             while len(self._turns) > _CACHED_CELLS:
@@ -128,9 +136,12 @@ class Workspace:
             + TURN_CHARACTERS
             for turn in turns
         )
+        earlier = self._fresh.pop((cell.day, cell.project), None)
+        if earlier is not None:
+            self._fresh_characters -= earlier.characters
         if self._fresh_characters + size <= FRESH_CHARACTERS:
             self._fresh_characters += size
-            self._fresh[cell.day, cell.project, cell.sha256] = turns
+            self._fresh[cell.day, cell.project] = _Fresh(cell.sha256, turns, size)
 
 
 def open_workspace(

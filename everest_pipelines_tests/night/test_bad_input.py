@@ -14,6 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from everest_pipelines.core.transcripts import claude as reader
+from everest_pipelines.core.transcripts import reading
 from everest_pipelines.core.transcripts.lines import LINE_CAP
 from everest_pipelines.lake import raw
 from everest_pipelines.lake.operational import FileRow, QuarantineRow, unpack
@@ -205,6 +206,21 @@ def test_a_line_above_the_cap_is_named_and_the_next_is_read(scene: Scene) -> Non
     assert whole_turns(scene).keys() <= ids(ws)
 
 
+def test_a_file_full_of_bad_lines_costs_no_more_than_it_may(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "BAD_LINES", 100)
+    monkeypatch.setattr(reading, "BAD_BYTES", 1000)
+    junk = [b"junk %04d of forty bytes, more or less\n" % number for number in range(500)]
+    scene.write(*scene.lines, *junk)
+    ws = scene.night()
+    rows = quarantined(ws, scene.bad)
+    assert [row.line for row in rows] == [len(scene.lines) + 1 + n for n in range(100)]
+    assert sum(len(unpack(row.content)) for row in rows) == 1000
+    assert file_row(ws, scene.bad).bad_lines == 500
+    assert whole_turns(scene).keys() <= ids(ws)
+
+
 @pytest.mark.parametrize("first", ["a huge line", "NULs", "a core dump"])
 def test_a_file_that_begins_badly_is_read_all_the_same(scene: Scene, first: str) -> None:
     beginning = {
@@ -275,6 +291,24 @@ def test_what_cannot_be_opened_is_named(scene: Scene, make: Callable[[Path], Non
     assert status(ws).left_behind
 
 
+def test_a_watched_folder_that_is_none_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    for place in (tmp_path / "file", tmp_path / "file" / "below", tmp_path / ("x" * 300)):
+        (told,) = look.look(workspace(tmp_path / "home", place)).unreadable
+        assert told.where.startswith(str(place))
+    assert not look.look(workspace(tmp_path / "home", tmp_path / "none")).unreadable
+
+
+def test_a_cell_that_went_from_the_lake_is_named(scene: Scene) -> None:
+    ws = scene.night()
+    assert not status(ws).left_behind
+    cell = ws.lake.cells("transcripts")[0]
+    ws.lake.path("transcripts", cell.day, cell.project).unlink()
+    told = status(workspace(scene.home, scene.claude))
+    assert told.left_behind
+    assert told.stages[0].stale == [cell.day]
+
+
 def test_a_folder_named_like_a_transcript_is_looked_into(scene: Scene) -> None:
     scene.bad.mkdir()
     (scene.bad / OTHER_FILE).write_bytes(b"".join(scene.lines))
@@ -327,6 +361,15 @@ def test_a_file_rewritten_to_the_same_size_is_read_again(scene: Scene) -> None:
     said = {row.text for _, _, row in ws.lake.read("transcripts")}
     assert {"the old words", "the new words"} <= said, "what a rewritten file lacks stays"
     assert whole_turns(scene).keys() <= ids(ws)
+
+
+def test_a_rewritten_file_still_reaches_the_days_of_what_it_lacks(scene: Scene) -> None:
+    scene.write(*scene.lines)
+    before = file_row(scene.night(), scene.bad).cells
+    scene.write(_prompt(b"all that is left"))
+    after = file_row(scene.night(), scene.bad).cells
+    assert before
+    assert set(before) < set(after)
 
 
 def test_an_unknown_type_is_counted_kept_and_read_from_the_lake_by_a_mended_reader(

@@ -8,8 +8,10 @@ import pytest
 
 from everest_pipelines.lake import raw
 from everest_pipelines.night import gates, ignoring, published
+from everest_pipelines.night.run import run
 from everest_pipelines.night.workspace import Workspace
-from everest_pipelines_tests.night.homes import copy_some, grow, night
+from everest_pipelines.text.errors import DamagedError
+from everest_pipelines_tests.night.homes import copy_some, grow, night, workspace
 
 FOLDERS = ("D--oh-my-posh", "-Users-dev2-wks-test-cli-cli")
 
@@ -60,6 +62,17 @@ def test_what_was_there_goes_and_what_is_written_later_stays_out(
     assert _held(ws, left) > before, "the control: the other project went on"
     shown = published.lessons(ws.home, published.current(ws.home))
     assert project not in {lesson.scope for lesson in shown}
+
+
+@pytest.mark.parametrize("content", ["{", "7", "\udcff"])
+def test_a_list_that_cannot_be_read_lets_nothing_in(
+    claude: Path, tmp_path: Path, content: str
+) -> None:
+    ws = workspace(tmp_path / "home", claude)
+    ws.home.ignore.write_bytes(content.encode("utf-8", "surrogateescape"))
+    with pytest.raises(DamagedError, match=r"ignore\.json"):
+        run(ws)
+    assert not ws.lake.cells("transcripts")
 
 
 def test_an_ignore_file_that_comes_later_keeps_the_project_out(

@@ -19,7 +19,7 @@ STAGES = {"transcripts": ("transcripts",), "sessions": ("sessions", "offers")}
 def few(shared: Path, tmp_path: Path) -> Path:
     """Some of the shared projects."""
     source = shared / "transcripts" / "claude"
-    folders = sorted(path.name for path in (source / "projects").iterdir())[:6]
+    folders = sorted(path.name for path in (source / "projects").iterdir())[:2]
     return copy_some(source, tmp_path / "claude", tuple(folders))
 
 
@@ -33,9 +33,22 @@ def test_remembered_turns_are_those_of_the_file(few: Path, tmp_path: Path) -> No
     ]
     assert cells
     for cell in cells:
-        assert ws._fresh[cell] == ws.lake.read_cell("transcripts", *cell[:2])
-        assert ws.turns(*cell) is ws._fresh[cell]
-    assert ws.turns(*cells[0][:2], "another digest") is not ws._fresh[cells[0]]
+        kept = ws._fresh[cell[:2]].turns
+        assert kept == ws.lake.read_cell("transcripts", *cell[:2])
+        assert ws.turns(*cell) is kept
+    assert ws.turns(*cells[0][:2], "another digest") is not ws._fresh[cells[0][:2]].turns
+
+
+def test_a_cell_that_is_written_again_is_remembered_once(few: Path, tmp_path: Path) -> None:
+    ws = workspace(tmp_path / "home", few)
+    ingest(ws)
+    size = ws._fresh_characters
+    (day, project), kept = next(iter(ws._fresh.items()))
+    again = ws.lake.write_cell("transcripts", day, project, kept.turns[:-1])
+    ws.remember(again, kept.turns[:-1])
+    assert ws.turns(day, project, again.sha256) == kept.turns[:-1]
+    assert ws.turns(day, project, kept.sha256) is not kept.turns
+    assert ws._fresh_characters < size
 
 
 def test_no_more_is_remembered_than_there_is_room(

@@ -96,7 +96,7 @@ def read(
             continue
         reading.lines += 1
         if line.capped:
-            reading.bad.append(_bad(path, line, Piece(0, line.content, None, "too_long")))
+            reading.add_bad(_bad(path, line, Piece(0, line.content, None, "too_long")))
             reading.complete_offset = reading.size if line.whole else reading.complete_offset
             continue
         try:
@@ -134,7 +134,7 @@ def _take(session: Session, reading: Reading, line: Line, piece: Piece, record: 
         unknown = unknown[:TYPE_NAME]
         reading.unknown[unknown] = reading.unknown.get(unknown, 0) + 1
         named = Piece(piece.start, piece.content, None, f"unknown_type:{unknown}")
-        reading.bad.append(_bad(session.path, line, named))
+        reading.add_bad(_bad(session.path, line, named))
 
 
 def _read_pieces(session: Session, reading: Reading, line: Line) -> int:
@@ -147,7 +147,7 @@ def _read_pieces(session: Session, reading: Reading, line: Line) -> int:
             reading.torn_tail = True  # a writer is at work: the rest will come
             return line.offset + (piece.start if _is_unchanged(line) else 0)
         else:
-            reading.bad.append(_bad(session.path, line, piece))
+            reading.add_bad(_bad(session.path, line, piece))
     return reading.size
 
 

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from everest_pipelines.core.records import BadLine, Micros, Turn
+
+# Of one file, lest a foreign one of gigabytes fills memory and quarantine.
+BAD_LINES = 10_000
+BAD_BYTES = 8 * 1024 * 1024
 
 
 class Reading(Struct, kw_only=True):
@@ -18,6 +23,7 @@ class Reading(Struct, kw_only=True):
 
     turns: list[Turn] = field(default_factory=list[Turn])
     bad: list[BadLine] = field(default_factory=list[BadLine])
+    bad_lines: int = 0  # all of them; ``bad`` holds no more than a file may cost
     unknown: dict[str, int] = field(default_factory=dict[str, int])
     lines: int = 0  # lines that are not blank, a torn last one included
     records: int = 0  # records that decoded, known or not
@@ -30,3 +36,12 @@ class Reading(Struct, kw_only=True):
     first_cwd: str = ""
     machine: str = ""  # why the session is a machine's: sdk, own, memory_tool; empty: a person's
     subagent: bool = False  # a sub-agent's file: part of its parent's session
+    _kept: int = 0  # bytes of the contents in ``bad``
+
+    def add_bad(self, bad: BadLine) -> None:
+        """Count what was not understood and, within what a file may cost, keep it."""
+        self.bad_lines += 1
+        if len(self.bad) < BAD_LINES:
+            content = bad.content[: max(BAD_BYTES - self._kept, 0)]
+            self._kept += len(content)
+            self.bad.append(bad if content == bad.content else replace(bad, content=content))

@@ -9,7 +9,7 @@ from everest_pipelines.defs.jobs import maintenance, night
 @dg.sensor(
     jobs=[night, maintenance],
     default_status=dg.DefaultSensorStatus.RUNNING,
-    minimum_interval_seconds=300,
+    minimum_interval_seconds=60,
     description=(
         "Asks for one `night` when a day has closed since the last publication, or closed days are"
         " stale, and for `maintenance` with it. A red gate is not tried again without new input."

@@ -18,13 +18,13 @@ TABLES = {
     "surprise": surprise._COMPILED,
     "single": {"hint": surprise._HINT, "fault": context._FAULT, "claims": context._CLAIMS},
 }
-WORDS = [
-    *"no wait still why right should don't DON'T not working we use prefer Always NEVER".split(),
-    *"KÜNFTIG künftig НЕТ нет Всегда ПОЧЕМУ siempre También 不要 总是 maybe I i'd This repo".split(),
-    *"unexpected Turns out pre-existing FAILED wrong Revert mistake [Image #1] `npm test`".split(),
-    *"ı ſ İ K Å ß ς Σ µ ᲀ ᲃ ﬆ stıll ſtill İn baᲃ".split(),
-    *", . ! ? : - – … \n".split(" "),
-]
+SAID = """
+no wait still why right should don't DON'T not working we use prefer Always NEVER I i'd maybe
+KÜNFTIG künftig НЕТ нет Всегда ПОЧЕМУ siempre También 不要 总是 This repo reverted mistake
+unexpected Turns out pre-existing FAILED wrong [Image #1] `npm test` - – … , . ! ? : ;
+ı ſ İ K Å ß ς Σ µ ᲀ ᲃ ﬆ stıll ſtill İn baᲃ
+"""
+WORDS = [*SAID.split(), "\n"]
 TEXTS = st.lists(st.one_of(st.sampled_from(WORDS), st.text(max_size=3)), max_size=14).map(" ".join)
 
 

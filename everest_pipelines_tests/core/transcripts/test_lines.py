@@ -84,7 +84,15 @@ SECRET = "ghp_" + "aZ3kQ9xT7mB2vL5nW8rY4pD6sF1hJ0cG" + "aZ3k"
 LINES = st.lists(
     st.one_of(
         st.sampled_from(
-            [SECRET, "password=xK9#mP2$vL5nQ8", "-----BEGIN PRIVATE KEY-----", "AAAA", "", "_", "\r"]
+            [
+                SECRET,
+                "password=xK9#mP2$vL5nQ8",
+                "-----BEGIN PRIVATE KEY-----",
+                "AAAA",
+                "",
+                "_",
+                "\r",
+            ]
         ),
         st.text(max_size=9),
     ),
@@ -98,15 +106,22 @@ def test_redacting_block_by_block_is_redacting_line_by_line(
     texts: list[str], block: int, whole: bool
 ) -> None:
     data = "\n".join(texts).encode() + b"\n" * whole
-    found: list[tuple[list[module.Line], bytes]] = []
-    for suspects in (None, may_hold_secret):
-        kept: list[tuple[int, bytes]] = []
+
+    def read(suspects: module.Suspects | None) -> tuple[list[module.Line], bytes]:
+        kept: list[bytes] = []
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(module, "SINK_BLOCK", block)
             seen = list(
-                lines([data], redact=redact_bytes, suspects=suspects, sink=lambda *b: kept.append(b))
+                lines(
+                    [data],
+                    redact=redact_bytes,
+                    suspects=suspects,
+                    sink=lambda _, content: kept.append(content),
+                )
             )
-        found.append((seen, b"".join(content for _, content in kept)))
+        return seen, b"".join(kept)
+
+    found = [read(None), read(may_hold_secret)]
     assert found[0] == found[1]
     assert SECRET.encode() not in found[1][1]
     assert found[1][1] == b"".join(one.content + b"\n" for one in found[1][0] if one.whole)
