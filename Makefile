@@ -9,7 +9,7 @@ STAMP := $(VENV)/.everest-set-up
 NIGHT_ARGUMENTS ?=
 TEST_ARGUMENTS ?=
 
-.PHONY: help setup night up test lint format bench sample docs lock dist clean chromium
+.PHONY: help setup night up test lint format bench long sample docs lock dist clean chromium
 
 help: ## what there is to make
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -55,10 +55,14 @@ format: setup
 	@$(BIN)/ruff format .
 
 bench: setup ## the benchmarks that print JSON
-	@root="$${EVEREST_SHARED:-../shared}/transcripts/claude/projects"; \
-	test -d "$$root" || root=everest_pipelines/sample/projects; \
+	@root="$${EVEREST_SHARED:-../shared}/transcripts/claude"; \
+	test -d "$$root" || root=everest_pipelines/sample; \
 	$(BIN)/python benchmarks/ingest.py --root "$$root" --json; \
 	$(BIN)/python benchmarks/night.py --json
+
+# `make test` kills six nights; this kills thirty at random instants, and half as often at a rename.
+long: setup ## the long runs: thirty killed nights
+	@KILLS=30 $(BIN)/python -m pytest -q everest_pipelines_tests/night/test_kill.py
 
 sample: setup
 	@$(BIN)/python benchmarks/make_sample.py

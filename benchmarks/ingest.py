@@ -76,15 +76,19 @@ def _replay(root: Path, target: Path, size: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--root", type=Path, required=True, help="a folder with projects/ in it")
+    parser.add_argument("--root", type=Path, required=True, help="a folder of transcripts")
     parser.add_argument("--replay-mb", type=int, default=0, help="replay it to so many MB first")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         root = asked.root
+        if not (root / "projects").is_dir():
+            root = Path(scratch) / "linked"
+            root.mkdir()
+            (root / "projects").symlink_to(asked.root.resolve())
         if asked.replay_mb:
-            root = Path(scratch) / "claude"
-            _replay(asked.root, root, asked.replay_mb * 1_000_000)
+            source, root = root, Path(scratch) / "claude"
+            _replay(source, root, asked.replay_mb * 1_000_000)
         files = sorted((root / "projects").rglob("*.jsonl"))
         size = sum(path.stat().st_size for path in files)
         seconds, counts = everest_pass(root, Path(scratch) / "home")

@@ -14,9 +14,9 @@ from everest_pipelines.text.errors import CallerError
 
 LARGE_BYTES = 200_000_000
 LARGE_FILES = 500
-# Bytes a second through the whole night on one core, measured by benchmarks/ingest.py; a third
-# of it, because the folding and a slow disk come on top.
-BYTES_A_SECOND = 15_000_000
+# 52.8 MB of real transcripts took 13 s of a first night, Dagster's start and records included, on a
+# busy two-core machine.
+BYTES_A_SECOND = 4_000_000
 _HEAD = 65_536
 _CWD = re.compile(rb'"cwd"\s*:\s*"((?:[^"\\]|\\.)*)"')
 
