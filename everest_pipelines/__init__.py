@@ -1,4 +1,4 @@
-"""Everest pipelines: the transcripts of coding agents become lessons that the next session reads."""
+"""Everest pipelines: transcripts of coding agents become lessons that the next session reads."""
 
 import os
 
