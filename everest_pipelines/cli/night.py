@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from everest_pipelines.cli import first_import, sample
 from everest_pipelines.cli.context import agreed, answer, is_person, opened, program, tell
 from everest_pipelines.cli.progress import shown
-from everest_pipelines.text.errors import CallerError
+from everest_pipelines.text.errors import CallerError, MissingError
 from everest_pipelines.text.home import Home
 from everest_pipelines.text.settings import Settings
 
@@ -34,6 +34,7 @@ def run(arguments: Namespace) -> int:
     elif not _agreed_to_import(place, settings, arguments):
         tell("Nothing was read.")
         return 0
+    _check(place, settings, through)
     summary = _work(place, settings, through)
     if arguments.json:
         from msgspec import to_builtins
@@ -54,7 +55,25 @@ def _work(place: Home, settings: Settings, through: str | None) -> Summary:
     from everest_pipelines.night.workspace import open_workspace
 
     done = launch.run_night(place, settings, through=through, progress=shown(), on_wait=_waits)
-    return summary(open_workspace(place, settings), done.results, done.publication)
+    ws = open_workspace(place, settings)
+    return summary(ws, done.results, done.publication, done.rendered)
+
+
+def _check(place: Home, settings: Settings, through: str | None) -> None:
+    """Refuse a day that is not over, and a named folder of transcripts that is not there."""
+    from everest_pipelines.night.workspace import horizon_of, open_workspace
+
+    ws = open_workspace(place, settings)
+    last = horizon_of(ws)
+    if through is not None and through > last:
+        raise CallerError(f"{through} is not over; the last closed day is {last}.", "everest night")
+    folder = settings.claude_dir / "projects"
+    if folder.is_dir():
+        return
+    missing = settings.given("claude_dir") and not settings.claude_dir.is_dir()
+    if missing and not ws.lake.read_table("files"):
+        raise MissingError(f"{settings.claude_dir} is not there.", "everest config")
+    tell(f"{folder} is not there: nothing new can be read.")
 
 
 def _waits(holder: object) -> None:
@@ -119,7 +138,9 @@ def _print(summary: Summary, place: Home, thrown: bool) -> None:
     )
     print(f"  episodes     {kinds}")
     print(f"  lessons      {states}")
-    print(f"               {summary.new} new, {summary.changed} changed, {summary.merged} merged")
+    gone = f", {summary.removed} no longer shown" if summary.removed else ""
+    news = f"{summary.new} new, {summary.changed} changed, {summary.merged} merged{gone}"
+    print(f"               {news}")
     if summary.quarantined:
         print(f'  quarantined  {summary.quarantined} lines: everest sql "from quarantine"')
     if summary.why_nothing:

@@ -26,7 +26,7 @@ from everest_pipelines.lake.operational import DayRow, FileRow, QuarantineRow
 from everest_pipelines.lake.schemas import spec_of
 from everest_pipelines.night.derive import day_row
 from everest_pipelines.night.families import family_roots
-from everest_pipelines.night.ignoring import ignore_marked
+from everest_pipelines.night.ignoring import follow_marks
 from everest_pipelines.night.look import READER_VERSION, Look, PendingFile, look
 from everest_pipelines.night.projects import ProjectBook
 from everest_pipelines.night.workspace import Failure, StageResult, Stopwatch, Workspace
@@ -65,9 +65,9 @@ def ingest(ws: Workspace, looked: Look | None = None) -> StageResult:
     after the cells, so that a kill makes the same files pending again.
     """
     watch = Stopwatch()
-    looked = look(ws) if looked is None else looked
+    came_back = follow_marks(ws)
+    looked = look(ws) if looked is None or came_back else looked
     result = StageResult(stage=STAGE, failures=list(looked.unreadable))
-    ignore_marked(ws)
     run = _Ingest(ws, result)
     ws.progress.begin(STAGE, looked.pending_bytes, "bytes")
     for batch in _batches(looked.pending):
@@ -141,9 +141,10 @@ class _Ingest:
 
     def _left_behind(self, one: PendingFile, what: str) -> None:
         old = self.files.get(one.path) or FileRow(path=one.path, format=one.format)
-        self.files[one.path] = replace(
-            old, size=one.size, mtime_ns=one.mtime_ns, error=what, attempts=old.attempts + 1
-        )
+        if one.format or one.path in self.files:  # a slip of the hand leaves no trace
+            self.files[one.path] = replace(
+                old, size=one.size, mtime_ns=one.mtime_ns, error=what, attempts=old.attempts + 1
+            )
         self.result.failures.append(Failure(one.path, what))
 
     def _locate(self, read: Read) -> None:

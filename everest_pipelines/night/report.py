@@ -35,6 +35,8 @@ from everest_pipelines.lake.operational import FileRow, QuarantineRow
 from everest_pipelines.night import published
 from everest_pipelines.night.gates import GateResult
 from everest_pipelines.night.workspace import Workspace
+from everest_pipelines.recall import overlay
+from everest_pipelines.text import ledger
 
 STRONGEST = 5
 TOP_ERRORS = 5
@@ -50,7 +52,8 @@ def report(
     last = published.before(ws.home, horizon)
     since = last.manifest.horizon if last else ""
     new_days = [day for day in _days(ws) if since < day <= horizon]
-    episodes = [row for _, _, row in _on(ws, "episodes", new_days)]
+    # A fix found on a later day is a second row of its episode: each counts once.
+    episodes = list({row.episode_id: row for _, _, row in _on(ws, "episodes", new_days)}.values())
     turns = sum(row.rows for row in Days.load(ws.lake).rows("transcripts") if row.day in new_days)
     sessions: list[SessionDay] = [row for _, _, row in _on(ws, "sessions", new_days)]
     newest_day = max(_days(ws), default="")
@@ -183,7 +186,9 @@ def strongest_of_last_month(
     revisions: list[LessonRevision] = [
         row for day, _, row in ws.history.rows("lessons") if day <= newest_day
     ]
-    then = trust.visible(revisions, (), frozenset(), at=last) or list(shown)
+    # The decisions of later hold: what the owner rejected is not told again.
+    decisions = ledger.read(ws.home).entries
+    then = trust.visible(revisions, decisions, overlay.hidden(ws.home), at=last)
     recent = [one for one in then if one.last_seen_at >= last - month]
     recent.sort(key=lambda one: (-one.strength, one.lesson_id))
     return [_told(one) for one in recent[:STRONGEST]]

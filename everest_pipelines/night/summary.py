@@ -12,6 +12,7 @@ from everest_pipelines.core.render.morning import OLD_IMPORT_DAYS
 from everest_pipelines.lake.days import Days
 from everest_pipelines.lake.operational import QuarantineRow
 from everest_pipelines.night.publish import Publication
+from everest_pipelines.night.render import RenderReport
 from everest_pipelines.night.report import failures, strongest_of_last_month
 from everest_pipelines.night.workspace import Failure, StageResult, Workspace
 
@@ -27,6 +28,7 @@ class Summary(Struct, kw_only=True):
     new: int = 0
     changed: int = 0
     merged: int = 0
+    removed: int = 0  # no longer shown: faded, merged, rejected
     quarantined: int = 0
     seconds: dict[str, float] = {}  # by stage
     generation: str = ""
@@ -45,8 +47,13 @@ class Summary(Struct, kw_only=True):
         return bool(self.failures or self.blocked)
 
 
-def summary(ws: Workspace, results: Sequence[StageResult], published: Publication) -> Summary:
-    """The sum of a night's stages and its publication."""
+def summary(
+    ws: Workspace,
+    results: Sequence[StageResult],
+    published: Publication,
+    rendered: RenderReport | None = None,
+) -> Summary:
+    """The sum of a night's stages, its publication and what was written for the agents."""
     kinds: Counter[str] = Counter()
     seen: set[str] = set()
     for day, _, row in ws.history.rows("episodes"):
@@ -57,6 +64,7 @@ def summary(ws: Workspace, results: Sequence[StageResult], published: Publicatio
     quarantined: list[QuarantineRow] = ws.lake.read_table("quarantine")
     files = next((r.counts.get("files", 0) for r in results if r.stage == "transcripts"), 0)
     left = [failure for result in results for failure in result.failures]
+    left += rendered.failures if rendered else []
     known = {failure.where for failure in left}
     for sentence in failures(ws, published.horizon, ()):
         where, _, what = sentence.partition(" ")
@@ -79,6 +87,7 @@ def summary(ws: Workspace, results: Sequence[StageResult], published: Publicatio
         new=published.new,
         changed=published.updated,
         merged=published.merged,
+        removed=published.removed,
         quarantined=len(quarantined),
         seconds={result.stage: result.seconds for result in results}
         | {"published": published.seconds},

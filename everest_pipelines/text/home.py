@@ -57,9 +57,14 @@ class Home:
         return Home(absolute_path("~/.everest", environ))
 
     def ensure(self) -> Home:
-        """Make the root, readable by the owner alone, also when it existed. Returns self."""
+        """Make the root, readable by the owner alone. Returns self.
+
+        A folder that was there and holds other things keeps its mode: only what is ours, or empty,
+        is closed to others.
+        """
         make_dir(self.root)
-        if os.name != "nt" and self.root.stat().st_mode & 0o777 != FOLDER_MODE:
+        is_open = os.name != "nt" and self.root.stat().st_mode & 0o777 != FOLDER_MODE
+        if is_open and (self.lake.is_dir() or not any(self.root.iterdir())):
             self.root.chmod(FOLDER_MODE)
         return self
 

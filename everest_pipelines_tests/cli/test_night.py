@@ -147,3 +147,40 @@ def test_up_answers_on_the_loopback_address_and_ends_with_ctrl_c(tmp_path: Path)
     while up.free_port(port) != port and time.monotonic() < until:
         time.sleep(0.2)
     assert up.free_port(port) == port, "nothing is left behind"
+
+
+def test_a_day_that_is_not_over_is_refused(tmp_path: Path) -> None:
+    home = {"EVEREST_HOME": str(tmp_path / "home"), "HOME": str(tmp_path), "EVEREST_TZ": "UTC"}
+    done = start("night", "--through", "2999-01-01", **home)
+    assert done.returncode == 2
+    assert "2999-01-01 is not over" in done.stderr
+    assert start("night", "--through", "2026-05-11", **home).returncode == 0, "the control"
+
+
+def test_a_folder_that_was_named_and_is_not_there_is_an_error(tmp_path: Path) -> None:
+    home = {"EVEREST_HOME": str(tmp_path / "home"), "HOME": str(tmp_path), "EVEREST_TZ": "UTC"}
+    done = start("night", EVEREST_CLAUDE_DIR=str(tmp_path / "nowhere"), **home)
+    assert done.returncode == 4
+    assert str(tmp_path / "nowhere") in done.stderr
+    assert start("night", **home).returncode == 0, "the control: by default nothing need be there"
+
+
+def test_a_rendering_that_fails_is_said_and_fails_the_night(tmp_path: Path) -> None:
+    import shutil
+
+    claude = tmp_path / "claude"
+    shutil.copytree(bundled.FOLDER, claude / "projects")
+    home = {
+        "EVEREST_HOME": str(tmp_path / "home"),
+        "HOME": str(tmp_path),
+        "EVEREST_TZ": "UTC",
+        "EVEREST_CLAUDE_DIR": str(claude),
+        "EVEREST_RENDER": "1",
+    }
+    through = ("night", "--through", bundled.LAST_DAY)
+    assert start(*through, **home).returncode == 0, "the control"
+    memory = next(claude.glob("projects/*/memory/MEMORY.md"))
+    memory.write_text("<!-- everest:begin -->\nno end\n")
+    done = start(*through, **home)
+    assert done.returncode == 1
+    assert f"left behind: {memory}" in done.stderr

@@ -47,6 +47,17 @@ def test_the_root_is_made_private_also_when_it_existed(tmp_path: Path) -> None:
     assert Home(tmp_path / "b" / "c").ensure().root.stat().st_mode & 0o777 == 0o700
 
 
+def test_a_folder_of_somebody_elses_things_keeps_its_mode(tmp_path: Path) -> None:
+    root = tmp_path / "documents"
+    root.mkdir(mode=0o755)
+    (root / "letter.txt").write_text("not ours")
+    Home(root).ensure()
+    assert root.stat().st_mode & 0o777 == 0o755
+    Home(root).lake.mkdir()
+    Home(root).ensure()
+    assert root.stat().st_mode & 0o777 == 0o700, "the control: a home is closed again"
+
+
 def test_a_write_replaces_the_whole_file_and_leaves_no_other(tmp_path: Path) -> None:
     path = tmp_path / "new" / "file.json"
     old_mask = os.umask(0o077)
