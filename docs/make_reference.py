@@ -57,7 +57,8 @@ def tables() -> str:
         lines += ["| column | type | what it is |", "|---|---|---|"]
         for column in spec.columns:
             null = " or null" if column.nullable else ""
-            lines.append(f"| `{column.name}` | {_type(column.type)}{null} | {column.doc} |")
+            kind = _type(spec.published_schema.field(column.name).type)
+            lines.append(f"| `{column.name}` | {kind}{null} | {column.doc} |")
         lines.append("")
     return "\n".join(lines)
 

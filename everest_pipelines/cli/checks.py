@@ -28,11 +28,15 @@ class Case:
 
 @dataclass(frozen=True)
 class Finding:
-    """One sentence, and the command that mends what it says."""
+    """One sentence, and the command that mends what it says.
+
+    A note is neither good nor wrong: something to know, with nothing to mend.
+    """
 
     good: bool
     sentence: str
     command: str = ""
+    note: bool = False
 
     def body(self) -> dict[str, Any]:
         """As it goes out."""
@@ -153,8 +157,9 @@ def folders(case: Case) -> Iterator[Finding]:
         if len(keys) > 1:
             names = ", ".join(sorted(keys))
             yield Finding(
-                True,
+                False,
                 f"{folder} belongs to {len(keys)} projects ({names}): nothing is rendered there.",
+                note=True,
             )
 
 

@@ -13,6 +13,20 @@ from dataclasses import dataclass
 Parser = argparse.ArgumentParser
 
 
+def _port(text: str) -> int:
+    port = int(text)
+    if not 1 <= port <= 65535:
+        raise argparse.ArgumentTypeError(f"{port} is no port from 1 to 65535")
+    return port
+
+
+def _at_least_one(text: str) -> int:
+    count = int(text)
+    if count < 1:
+        raise argparse.ArgumentTypeError(f"{count} is less than 1")
+    return count
+
+
 def _nothing(parser: Parser) -> None:
     """A command without arguments."""
 
@@ -36,18 +50,20 @@ def _night(parser: Parser) -> None:
 
 
 def _up(parser: Parser) -> None:
-    parser.add_argument("--port", type=int, help="port of the UI; a free one when it is taken")
+    parser.add_argument("--port", type=_port, help="port of the UI; a free one when it is taken")
 
 
 def _sql(parser: Parser) -> None:
     _json(parser)
     parser.add_argument("query", help='for example "select * from lessons_now"')
-    parser.add_argument("--limit", type=int, default=200, help="rows shown (200)")
+    parser.add_argument("--limit", type=_at_least_one, default=200, help="rows shown (200)")
 
 
 def _ignore(parser: Parser) -> None:
     _json(parser)
     parser.add_argument("path", nargs="?", help="a project's directory; without one, list them")
+    parser.add_argument("--undo", action="store_true", help="let the project in again")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
 
 
 def _setup(parser: Parser) -> None:
@@ -79,9 +95,13 @@ def _lessons(parser: Parser) -> None:
 
 def _recall(parser: Parser) -> None:
     _json(parser)
-    parser.add_argument("query")
-    parser.add_argument("--project", metavar="KEY", help="by default that of this directory")
-    parser.add_argument("-k", type=int, default=5, help="at most so many (5)")
+    parser.add_argument("query", nargs="+", metavar="WORD")
+    parser.add_argument(
+        "--project",
+        metavar="KEY",
+        help="a project key, or the start of one; by default that of this directory",
+    )
+    parser.add_argument("-k", type=_at_least_one, default=5, help="at most so many (5)")
     parser.add_argument("--explain", action="store_true", help="score and words in common")
 
 
@@ -123,7 +143,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("lessons", "the lessons as published", "memory:lessons", _lessons),
     Command("recall", "lessons that bear on some words", "memory:recall", _recall),
-    Command("wrong", "a lesson is wrong: hide it at once", "memory:wrong", _wrong),
+    Command("wrong", "a lesson is wrong: hide it at once", "wrong:run", _wrong),
     Command("remember", "tell the memory something yourself", "memory:remember", _remember),
     Command("morning", "the report of the last night", "memory:morning", _nothing),
     Command("sql", "ask the published tables", "sql:run", _sql),
@@ -132,7 +152,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("setup", "let lessons be written into the agents' folders", "setup:run", _setup),
     Command("on", "let hooks speak again", "places:on", _json),
     Command("off", "silence every hook", "places:off", _json),
-    Command("ignore", "keep a project out", "places:ignore", _ignore),
+    Command("ignore", "keep a project out, or let it in again", "places:ignore", _ignore),
     Command("ingest", "read some transcripts now", "work:ingest", _ingest),
     Command("publish", "publish what is folded; accept a gate", "work:publish", _publish),
     Command("rebuild", "delete all that is derived and fold it again", "work:rebuild", _rebuild),

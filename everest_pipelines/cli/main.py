@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
 from collections.abc import Sequence
 
 from everest_pipelines.cli.commands import parser
-from everest_pipelines.text.errors import EverestError
+from everest_pipelines.text.errors import EverestError, SettingsError
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells expect
+NO_ACCESS = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -33,6 +35,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output went away, as in `everest lessons | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        if error.errno not in NO_ACCESS:
+            raise
+        refused = SettingsError(f"{error.filename or 'A file'}: {error.strerror}.")
+        _complain(refused)
+        return refused.exit_code
 
 
 def _complain(error: EverestError) -> None:

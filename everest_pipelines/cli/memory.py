@@ -1,4 +1,4 @@
-"""What a person asks of the memory: lessons, recall, wrong, remember, morning.
+"""What a person asks of the memory: lessons, recall, remember, morning.
 
 Imports the standard library, text and recall only: these answer while nothing else is warm.
 """
@@ -8,12 +8,16 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from everest_pipelines.cli.context import answer, home, is_person, now, tell
+from everest_pipelines.cli.context import answer, is_person, now, opened, tell
 from everest_pipelines.text.errors import CallerError, DamagedError, MissingError
 from everest_pipelines.text.home import Home
 
+if TYPE_CHECKING:
+    from everest_pipelines.recall.snapshot import Snapshot
+
+NAMED = 20  # projects named in one message
 MARKS = {"stated": " (unreviewed)", "disputed": " (disputed)"}
 
 
@@ -37,7 +41,7 @@ def lessons(arguments: Namespace) -> int:
     from everest_pipelines.recall.format import plain
     from everest_pipelines.recall.overlay import hidden
 
-    place = home()
+    place, _ = opened()
     gone = hidden(place)
     shown = [
         lesson
@@ -68,55 +72,53 @@ def recall(arguments: Namespace) -> int:
     from everest_pipelines.recall.search import search
     from everest_pipelines.recall.snapshot import EVERYWHERE, open_snapshot
 
-    place = home()
+    place, _ = opened()
     with open_snapshot(place) as snapshot:
-        project = arguments.project or project_of(snapshot, Path.cwd()) or EVERYWHERE
-        hits = search(
-            snapshot, arguments.query, project=project, k=arguments.k, hidden=hidden(place)
-        )
+        keys = _keys(snapshot)
+        asked = arguments.project
+        known = _one_of(keys, asked) if asked else project_of(snapshot, Path.cwd())
+        project = known or EVERYWHERE
+        query = " ".join(arguments.query)
+        hits = search(snapshot, query, project=project, k=arguments.k, hidden=hidden(place))
     if arguments.json:
         answer({"project": project, "hits": [hit._asdict() for hit in hits]})
     elif hits:
         print(terminal(hits, explain=arguments.explain), end="")
-    else:
+    if known is None:
+        tell(
+            "This directory belongs to no known project: only lessons for everywhere were asked.",
+            f"Projects: {listed(keys)}",
+            "Next: everest recall WORD --project KEY",
+        )
+    elif not hits and not arguments.json:
         tell(f"Nothing in {project} shares a word with that.")
     return 0
 
 
-def wrong(arguments: Namespace) -> int:
-    """Hide a lesson from the next call on, and write to the ledger that it was called wrong."""
-    from everest_pipelines.recall import overlay
-    from everest_pipelines.recall.snapshot import open_snapshot
-    from everest_pipelines.text import ledger
-
-    place = home()
-    with open_snapshot(place) as snapshot:
-        lesson = snapshot.lesson(arguments.id)
-    if lesson is None:
-        raise CallerError(
-            f"No lesson has an id that starts with {arguments.id}.", "everest lessons"
-        )
-    at = now()
-    fresh = overlay.hide(
-        place, lesson.id, value_key=lesson.value_key, why=arguments.why or "wrong", at=at
+def _keys(snapshot: Snapshot) -> list[str]:
+    """Every project that recall knows."""
+    rows = snapshot.connection.execute(
+        "SELECT project FROM projects UNION SELECT scope FROM ranges ORDER BY 1"
     )
-    if fresh:
-        ledger.append(
-            place,
-            "veto",
-            {
-                "lesson_id": lesson.id,
-                "value_key": lesson.value_key,
-                "why": arguments.why or "wrong",
-                "via": "everest wrong",
-            },
-            now=at,
-        )
-    if arguments.json:
-        answer({"lesson_id": lesson.id, "text": lesson.text, "changed": fresh})
-    else:
-        print(("Hidden: " if fresh else "Was hidden already: ") + lesson.text)
-    return 0
+    return [str(row[0]) for row in rows]
+
+
+def _one_of(keys: list[str], start: str) -> str:
+    """The one key that is or starts with ``start``. Raises CallerError for none and for several."""
+    if start in keys:
+        return start
+    found = [key for key in keys if key.startswith(start)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise CallerError(f"{start!r} is the start of several projects: {listed(found)}.")
+    raise CallerError(f"No project's key starts with {start!r}. Projects: {listed(keys)}.")
+
+
+def listed(keys: list[str]) -> str:
+    """The first keys in one line, and how many more there are."""
+    more = f" and {len(keys) - NAMED} more" if len(keys) > NAMED else ""
+    return (", ".join(keys[:NAMED]) or "none yet") + more
 
 
 def remember(arguments: Namespace) -> int:
@@ -125,7 +127,7 @@ def remember(arguments: Namespace) -> int:
 
     if not arguments.text.strip():
         raise CallerError("There is nothing to remember.", 'everest remember "…"')
-    place = home().ensure()
+    place = opened()[0].ensure()
     project = _project(place, Path(arguments.project or ".").expanduser().absolute())
     entry = ledger.append(
         place,
@@ -161,5 +163,5 @@ def _project(place: Home, folder: Path) -> str:
 
 def morning(arguments: Namespace) -> int:
     """The report of the last night, as published."""
-    print(_published(home(), "morning.md").decode(), end="")
+    print(_published(opened()[0], "morning.md").decode(), end="")
     return 0

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shlex
 from argparse import Namespace
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-from everest_pipelines.cli.context import answer, home, opened, table, tell
-from everest_pipelines.text.errors import SettingsError
+from everest_pipelines.cli.context import agreed, answer, home, opened, table, tell
+from everest_pipelines.text.errors import CallerError, SettingsError
 from everest_pipelines.text.home import HOME_VARIABLE, Home
 from everest_pipelines.text.settings import SETTINGS, Kind, Settings, load_lenient
 
@@ -93,13 +95,17 @@ def _switched(arguments: Namespace, changed: bool, state: str, words: str) -> in
 
 
 def ignore(arguments: Namespace) -> int:
-    """Keep a project out from now on, or list those that are kept out."""
+    """Keep a project out, let one in again (``--undo``), or list those that are kept out."""
     from everest_pipelines.night.projects import ignored_paths
 
-    place = home()
     if arguments.path is not None:
-        _keep_out(str(Path(arguments.path).expanduser().absolute()))
-    kept_out = ignored_paths(place)
+        path = str(Path(arguments.path).expanduser().absolute())
+        if arguments.undo:
+            return _let_in(arguments, path)
+        return _keep_out(arguments, path)
+    if arguments.undo:
+        raise CallerError("Which project?", "everest ignore --undo PATH")
+    kept_out = ignored_paths(opened()[0])
     if arguments.json:
         answer({"ignored": kept_out})
     else:
@@ -107,16 +113,69 @@ def ignore(arguments: Namespace) -> int:
             print(path)
         if not kept_out:
             print("No project is kept out.")
-        elif arguments.path is not None:
-            print("Nothing there is read from now on; the next night forgets what was.")
     return 0
 
 
-def _keep_out(path: str) -> None:
-    from everest_pipelines.lake.lock import held
-    from everest_pipelines.night.ignoring import ignore as keep_out
+def _keep_out(arguments: Namespace, path: str) -> int:
+    from everest_pipelines.core.transcripts.projects import canonical
+    from everest_pipelines.night import ignoring
+    from everest_pipelines.night.projects import ignored_paths
     from everest_pipelines.night.workspace import open_workspace
 
     place, settings = opened()
-    with held(place.ensure(), "everest ignore", on_wait=lambda who: tell(f"Waiting for {who}.")):
-        keep_out(open_workspace(place, settings), path)
+    with _lock(place):
+        ws = open_workspace(place, settings)
+        hit = ignoring.would_hit(ws, path)
+        counted = f"{_count(len(hit.projects), 'project')}, {_count(hit.sessions, 'session')}"
+        counted += f", {_count(hit.turns, 'turn')}"
+        if hit.projects or hit.turns:
+            tell(f"{path} holds {counted}.")
+        elif canonical(path) not in ignored_paths(place):
+            tell(f"No project that is known lies at or below {path}; it is kept out all the same.")
+        if hit.turns and not agreed(f"Forget {_count(hit.turns, 'turn')}?", yes=arguments.yes):
+            tell("Nothing was changed.")
+            return 1
+        ignoring.ignore(ws, path)
+    kept_out = ignored_paths(place)
+    if arguments.json:
+        found = {"projects": hit.projects, "sessions": hit.sessions, "turns": hit.turns}
+        answer({"ignored": kept_out, **found})
+        return 0
+    for one in kept_out:
+        print(one)
+    print("Nothing there is read from now on; the next night forgets what was.")
+    print(f"Undo      everest ignore --undo {shlex.quote(path)}")
+    return 0
+
+
+def _let_in(arguments: Namespace, path: str) -> int:
+    from everest_pipelines.night import ignoring
+    from everest_pipelines.night.projects import IGNORE_FILE, ignored_paths
+    from everest_pipelines.night.workspace import open_workspace
+
+    place, settings = opened()
+    with _lock(place):
+        undone = ignoring.unignore(open_workspace(place, settings), path)
+    for root in undone.marked:
+        tell(f"{Path(root) / IGNORE_FILE} keeps {root} out still.")
+    if arguments.json:
+        answer({"ignored": ignored_paths(place), "projects": undone.projects})
+        return 0
+    for one in undone.paths:
+        print(f"No longer kept out: {one}")
+    if undone.projects:
+        print(
+            f"The next night reads {_count(len(undone.projects), 'project')} again, as far as the"
+            " agents still have the transcripts."
+        )
+    return 0
+
+
+def _lock(place: Home) -> AbstractContextManager[object]:
+    from everest_pipelines.lake.lock import held
+
+    return held(place.ensure(), "everest ignore", on_wait=lambda who: tell(f"Waiting for {who}."))
+
+
+def _count(amount: int, word: str) -> str:
+    return f"{amount:,} {word}" if amount == 1 else f"{amount:,} {word}s"

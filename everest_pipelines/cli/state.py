@@ -88,12 +88,13 @@ def doctor(arguments: Namespace) -> int:
         for check in CHECKS
         for finding in check(Case(place, settings, tuple(problems), dict(os.environ), sys.platform))
     ]
-    wrong = [finding for finding in found if not finding.good]
+    wrong = [finding for finding in found if not (finding.good or finding.note)]
     if arguments.json:
         answer({"good": not wrong, "findings": [finding.body() for finding in found]})
     else:
         for finding in found:
-            print(f"{'good ' if finding.good else 'WRONG'}  {finding.sentence}")
+            mark = "note " if finding.note else "good " if finding.good else "WRONG"
+            print(f"{mark}  {finding.sentence}")
             if finding.command and not finding.good:
                 print(f"       Next: {finding.command}")
     return int(bool(wrong))

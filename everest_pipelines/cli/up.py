@@ -17,6 +17,8 @@ from everest_pipelines.text.errors import MissingError
 HOST = "127.0.0.1"
 TRIES = 20  # ports after the one that was asked for
 FIRST_PAGE_SECONDS = 60.0
+# Dagster calls its own `dagster dev` superseded. By message: naming its class would import it.
+UNHEARD = "ignore:Function `dev_command` is superseded:FutureWarning"
 
 
 def run(arguments: Namespace) -> int:
@@ -36,7 +38,13 @@ def run(arguments: Namespace) -> int:
         "--log-level", "warning",
     ]  # fmt: skip
     # Started in the home: a .env of whatever directory we are in must not move the instance.
-    child = subprocess.Popen(command, cwd=place.root, env={**os.environ, **environ}, umask=0o077)
+    heard = os.environ.get("PYTHONWARNINGS")
+    environ = {
+        **os.environ,
+        **environ,
+        "PYTHONWARNINGS": f"{heard},{UNHEARD}" if heard else UNHEARD,
+    }
+    child = subprocess.Popen(command, cwd=place.root, env=environ, umask=0o077)
     try:
         if wait_for(f"http://{HOST}:{port}/server_info", child):
             print(f"Everest is at http://{HOST}:{port}  (Ctrl-C ends it)", flush=True)

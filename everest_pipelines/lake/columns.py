@@ -70,13 +70,17 @@ class Kind(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Column:
-    """One column. `distinct`: nearly every value differs, so a dictionary would only cost."""
+    """One column. `distinct`: nearly every value differs, so a dictionary would only cost.
+
+    `packed`: a zstd frame in the lake, the text that it holds in published files.
+    """
 
     name: str
     type: ArrowType
     doc: str
     nullable: bool = False
     distinct: bool = False
+    packed: bool = False
 
 
 @dataclass(frozen=True)
@@ -114,7 +118,9 @@ class TableSpec:
     def published_schema(self) -> ArrowSchema:
         """The schema of a published file: day and project stand first where there are cells."""
         if not self.partitioned:
-            return self.schema
+            kinds = [TEXT if c.packed else c.type for c in self.columns]
+            fields = [f.with_type(kind) for f, kind in zip(self.schema, kinds, strict=True)]
+            return pa.schema(fields, metadata=self.metadata)
         place = [pa.field("day", DAY, nullable=False), pa.field("project", TEXT, nullable=False)]
         return pa.schema([*place, *self.schema], metadata=self.metadata)
 

@@ -18,7 +18,9 @@ from everest_pipelines.core.records import Day, ProjectKey
 from everest_pipelines.lake import parquet
 from everest_pipelines.lake.columns import ArrowTable, Row, TableSpec, sorted_rows, to_arrow
 from everest_pipelines.lake.lake import Cell, Lake, with_place
+from everest_pipelines.lake.operational import unpack
 from everest_pipelines.text.atomic import write_atomic
+from everest_pipelines.text.errors import DamagedError
 from everest_pipelines.text.ids import digest
 
 FORMAT = "1"  # goes up when the same cells shall make other bytes
@@ -85,7 +87,29 @@ def table_file(lake: Lake, spec: TableSpec) -> list[PublishedFile]:
     if not path.exists():
         return []
     rows = pq.read_metadata(path).num_rows
-    return [_keep_bytes(lake, spec, "", path.read_bytes(), rows, lake.table_digest(spec.name))]
+    data = path.read_bytes() if spec.schema == spec.published_schema else _readable(spec, path)
+    return [_keep_bytes(lake, spec, "", data, rows, lake.table_digest(spec.name))]
+
+
+def _readable(spec: TableSpec, path: Path) -> bytes:
+    """A table's file with the texts of its packed columns; bytes that are no UTF-8 are marked."""
+    table = parquet.read(spec, path)
+    for place, column in enumerate(spec.columns):
+        if column.packed:
+            texts = [_text_of(frame, path) for frame in table.column(place).to_pylist()]
+            field = spec.published_schema.field(place)
+            table = table.set_column(place, field, pa.array(texts, field.type))
+    sink = pa.BufferOutputStream()
+    with parquet.writer(sink, spec, spec.published_schema, parquet.MONTH_LEVEL) as out:
+        out.write_table(table.cast(spec.published_schema), row_group_size=spec.row_group)
+    return sink.getvalue().to_pybytes()
+
+
+def _text_of(frame: bytes, path: Path) -> str:
+    try:
+        return unpack(frame).decode("utf-8", "replace")
+    except OSError as error:
+        raise DamagedError(f"{path}: a frame cannot be unpacked.", "everest doctor") from error
 
 
 def rows_file(

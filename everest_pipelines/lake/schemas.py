@@ -312,7 +312,7 @@ _SPECS = (
             C("byte_offset", INT, "Where the line starts."),
             C("reason", TEXT, "torn, not_json, too_long, unknown_type:<type>, …"),
             C("size", INT, "Bytes of the whole line."),
-            C("content", BYTES, "Redacted, capped, one zstd frame.", distinct=True),
+            C("content", BYTES, "The line, redacted and capped.", distinct=True, packed=True),
         ),
         key=("source_path", "byte_offset", "line", "reason"),
         doc="Lines that no reader understood.",

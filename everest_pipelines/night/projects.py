@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, cast
 
@@ -87,7 +88,7 @@ class ProjectBook:
         return root
 
     def _new(self, path: str, root: str, why: str) -> ProjectRow:
-        ignored = any(is_under(root, one) for one in self._ignored) or says_ignore(root)
+        ignored = is_kept_out(root, self._ignored)
         return ProjectRow(path=path, project=project_key(root), root=root, why=why, ignored=ignored)
 
     def _git_root(self, path: str) -> str | None:
@@ -125,6 +126,11 @@ def _main_repository(mark: Path) -> str | None:
     return None
 
 
+def is_kept_out(root: str, listed: Iterable[str]) -> bool:
+    """Whether a project's root is at or below a listed directory, or holds an ignore file."""
+    return any(is_under(root, one) for one in listed) or says_ignore(root)
+
+
 def says_ignore(root: str) -> bool:
     """Whether a file in the project's root keeps it out."""
     try:
@@ -151,6 +157,19 @@ def ignored_paths(home: Home) -> list[str]:
 
 def add_ignored(home: Home, path: str) -> list[str]:
     """Keep a directory out from now on; returns all that are."""
-    paths = sorted({*ignored_paths(home), canonical(path)})
+    return _list_ignored(home, {*ignored_paths(home), canonical(path)})
+
+
+def drop_ignored(home: Home, path: str) -> list[str]:
+    """Take a directory, and those below it, off the list; returns what was taken off."""
+    listed = ignored_paths(home)
+    dropped = [one for one in listed if is_under(one, canonical(path))]
+    if dropped:
+        _list_ignored(home, set(listed) - set(dropped))
+    return dropped
+
+
+def _list_ignored(home: Home, listed: set[str]) -> list[str]:
+    paths = sorted(listed)
     write_atomic(home.ignore, json.dumps(paths, indent=1, ensure_ascii=False).encode() + b"\n")
     return paths

@@ -95,7 +95,12 @@ def publish(
     done = Publication(horizon=horizon, gates=gates, generation=before.name if before else "")
     if "" not in blocked:
         shown = [lesson for lesson in candidate.visible if lesson.scope not in blocked]
-        shown += [lesson for lesson in candidate.published if lesson.scope in blocked]
+        hidden = overlay.hidden(ws.home) | candidate.rejected_ids
+        shown += [
+            lesson
+            for lesson in candidate.published
+            if lesson.scope in blocked and not hidden & {lesson.lesson_id, lesson.value_key}
+        ]
         shown.sort(key=lambda lesson: (lesson.scope, -lesson.strength, lesson.lesson_id))
         _swap(ws, horizon, shown, candidate, done, blocked)
     if not blocked:

@@ -116,6 +116,30 @@ def test_ignore_keeps_a_project_out_and_lists_it(empty: Made, everest: Everest) 
     assert json.loads(everest("ignore", "--json")[1]) == {"ignored": ["/somewhere/private"]}
 
 
+def test_ignore_of_an_unknown_place_warns_and_can_be_undone(empty: Made, everest: Everest) -> None:
+    code, out, err = everest("ignore", "/somewhere/private")
+    assert code == 0 and "everest ignore --undo /somewhere/private" in out
+    assert "No project that is known" in err
+    assert everest("ignore", "--undo", "/somewhere/private")[0] == 0
+    assert json.loads(everest("ignore", "--json")[1]) == {"ignored": []}
+    assert everest("ignore", "--undo", "/somewhere/private")[0] == 2
+
+
+def test_ignore_says_what_it_would_forget_and_asks_first(copied: Made, everest: Everest) -> None:
+    path = "/home/mara/code/tidepool-web"
+    code, _, err = everest("ignore", path)
+    assert code == 2
+    assert "1 project" in err and "turns" in err and "--yes" in err
+    assert json.loads(everest("ignore", "--json")[1]) == {"ignored": []}
+    code, out, err = everest("ignore", path, "--yes", "--json")
+    answered = json.loads(out)
+    assert code == 0 and answered["ignored"] == [path]
+    assert answered["turns"] > 0 and len(answered["projects"]) == 1
+    code, out, _ = everest("ignore", "--undo", path)
+    assert code == 0 and "reads 1 project again" in out
+    assert json.loads(everest("ignore", "--json")[1]) == {"ignored": []}
+
+
 def test_doctor_is_content_only_when_there_is_something_to_read(
     empty: Made, everest: Everest
 ) -> None:

@@ -10,10 +10,11 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from everest_pipelines.core.records import BadLine
 from everest_pipelines.lake import generations, months
 from everest_pipelines.lake.generations import Generation
 from everest_pipelines.lake.lake import Lake
-from everest_pipelines.lake.operational import FileRow
+from everest_pipelines.lake.operational import FileRow, QuarantineRow, unpack
 from everest_pipelines.lake.publish import build, commit, discard, publish
 from everest_pipelines.lake.schemas import TABLES
 from everest_pipelines.text.errors import CallerError, DamagedError, MissingError
@@ -151,6 +152,18 @@ def test_operational_tables_are_published_as_they_are(lake: Lake) -> None:
     assert first.manifest.derived == second.manifest.derived
     assert second.changed
     assert first.name != second.name
+
+
+def test_a_line_in_quarantine_is_published_as_text(lake: Lake) -> None:
+    content = b'{"torn": "\xc3\xa9\xff'
+    bad = BadLine(
+        source_path="/a.jsonl", line=3, byte_offset=9, reason="torn", content=content, size=99
+    )
+    lake.write_table("quarantine", [QuarantineRow.of(bad)])
+    made = publish(lake, horizon="2026-06-01")
+    assert rows_of(made, "SELECT line, content FROM quarantine") == [(3, '{"torn": "é\ufffd')]
+    assert unpack(lake.read_table("quarantine")[0].content) == content, "the lake keeps the bytes"
+    assert not publish(lake, horizon="2026-06-01").changed
 
 
 def test_lessons_and_ledger_stand_in_one_audit_trail(lake: Lake) -> None:

@@ -8,10 +8,12 @@ import pytest
 
 from everest_pipelines.lake import raw
 from everest_pipelines.night import gates, ignoring, published
+from everest_pipelines.night.look import look
+from everest_pipelines.night.projects import ignored_paths
 from everest_pipelines.night.run import run
 from everest_pipelines.night.workspace import Workspace
-from everest_pipelines.text.errors import DamagedError
-from everest_pipelines_tests.night.homes import copy_some, grow, night, workspace
+from everest_pipelines.text.errors import CallerError, DamagedError
+from everest_pipelines_tests.night.homes import copy_some, grow, night, rows, workspace
 
 FOLDERS = ("D--oh-my-posh", "-Users-dev2-wks-test-cli-cli")
 
@@ -75,7 +77,36 @@ def test_a_list_that_cannot_be_read_lets_nothing_in(
     assert not ws.lake.cells("transcripts")
 
 
-def test_an_ignore_file_that_comes_later_keeps_the_project_out(
+def test_what_was_kept_out_comes_back_as_it_was_once_that_is_undone(
+    claude: Path, tmp_path: Path
+) -> None:
+    ws = night(tmp_path / "home", claude)
+    before = rows(ws)
+    root, project = _project(ws, FOLDERS[0])
+    ignoring.ignore(ws, root)
+    ws = night(tmp_path / "home", claude)
+    assert not _held(ws, project) and not _kept(ws, FOLDERS[0]), "the control: it was out"
+
+    undone = ignoring.unignore(ws, root)
+    assert undone.projects == (project,)
+    assert ignored_paths(ws.home) == []
+    ws = night(tmp_path / "home", claude)
+    assert rows(ws) == before
+    assert _kept(ws, FOLDERS[0])
+    assert not look(ws).pending
+
+
+def test_undoing_names_what_is_in_its_way(claude: Path, tmp_path: Path) -> None:
+    ws = workspace(tmp_path / "home", claude)
+    with pytest.raises(CallerError, match="Nothing at or below"):
+        ignoring.unignore(ws, "/some/place")
+    ignoring.ignore(ws, "/some")
+    with pytest.raises(CallerError, match="/some keeps it out"):
+        ignoring.unignore(ws, "/some/place")
+    assert ignoring.unignore(ws, "/some").paths == ("/some",)
+
+
+def test_an_ignore_file_keeps_the_project_out_for_as_long_as_it_is_there(
     claude: Path, tmp_path: Path
 ) -> None:
     root = tmp_path / "garden"
@@ -93,3 +124,15 @@ def test_an_ignore_file_that_comes_later_keeps_the_project_out(
     ws = night(tmp_path / "home", claude)
     assert not _held(ws, project)
     assert not _kept(ws, "-garden")
+    assert ignoring.unignore(ws, str(root)).marked == (str(root),)
+    ws = night(tmp_path / "home", claude)
+    assert not _held(ws, project)
+
+    moved_away = root.rename(tmp_path / "elsewhere")
+    ws = night(tmp_path / "home", claude)
+    assert not _held(ws, project), "a directory that cannot be seen says nothing"
+    moved_away.rename(root)
+    (root / ".everest-ignore").unlink()
+    ws = night(tmp_path / "home", claude)
+    assert _held(ws, project)
+    assert _kept(ws, "-garden")

@@ -100,7 +100,7 @@ def _contents(home: Path) -> Iterator[tuple[Path, bytes]]:
         if path.suffix == ".parquet":
             table = pq.read_table(path, partitioning=None)
             yield path, json.dumps(table.to_pylist(), default=str, ensure_ascii=False).encode()
-            if "quarantine" in str(path):
+            if path.is_relative_to(home / "quarantine"):  # published, it is text
                 yield path, b"\n".join(map(unpack, table.column("content").to_pylist()))
 
 

@@ -12,6 +12,7 @@ from everest_pipelines.core.render.lessons_jsonl import iso
 from everest_pipelines.core.render.plain import (
     clipped,
     code_block,
+    code_line,
     code_span,
     file_name,
     one_line,
@@ -57,7 +58,7 @@ def lesson_file(lesson: LessonRevision, evidence: Sequence[Evidence]) -> tuple[s
     The same lesson and evidence, in any order, give the same bytes. Texts are fenced as data.
     """
     short = short_id(lesson.lesson_id)
-    line = one_line(lesson.text)
+    line = code_line(lesson.text)
     front = {
         "name": f"everest-{short}",
         "description": clipped(line, _MAX_DESCRIPTION),
@@ -104,7 +105,7 @@ def _evidence(lesson: LessonRevision, evidence: Sequence[Evidence]) -> list[str]
     lines: list[str] = []
     for source in ordered[:MAX_EVIDENCE]:
         who = " ".join(part for part in (source.origin, source.kind) if part)
-        quote = code_span(clipped(one_line(source.quote), MAX_QUOTE))
+        quote = code_span(clipped(code_line(source.quote), MAX_QUOTE))
         session = one_line(source.session_id[:8])
         lines.append(f"- {source.day}, session `{session}`{', ' + who if who else ''}: {quote}")
     if len(ordered) > MAX_EVIDENCE:

@@ -13,7 +13,7 @@ from everest_pipelines.core.records import (
     ProjectKey,
     State,
 )
-from everest_pipelines.core.render.plain import clipped, code_span, file_name, one_line, short_id
+from everest_pipelines.core.render.plain import clipped, code_line, code_span, file_name, short_id
 from everest_pipelines.text.errors import CallerError
 
 MAX_LINES = 30  # markers included
@@ -173,7 +173,7 @@ def _at_end(existing: str | None) -> _Placed:
 
 def _lesson_line(lesson: LessonRevision) -> str:
     mark = _MARKS.get(lesson.state, "")
-    text = clipped(one_line(lesson.text), MAX_TEXT)
+    text = clipped(code_line(lesson.text), MAX_TEXT)
     return (
         f"- `{short_id(lesson.lesson_id)}`{mark}: {code_span(text)}"
         f" ([evidence]({file_name(lesson.lesson_id)}))"

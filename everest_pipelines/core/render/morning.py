@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from everest_pipelines.core.records import Day, ProjectKey, State
-from everest_pipelines.core.render.plain import clipped, code_span, one_line, visible
+from everest_pipelines.core.render.plain import clipped, code_line, code_span, one_line, visible
 
 MAX_REVIEW = 10
 MAX_LISTED = 20  # lines of one section; the rest is counted
@@ -242,7 +242,7 @@ def _repeated(error: RepeatedError) -> str:
 
 
 def _text(text: str) -> str:
-    return code_span(clipped(one_line(text), MAX_TEXT))
+    return code_span(clipped(code_line(text), MAX_TEXT))
 
 
 def _counts(counts: dict[str, int]) -> str:

@@ -8,6 +8,12 @@ import unicodedata
 SHORT_ID_DIGITS = 8  # 32 bits: among 1,000 lessons two meet with a chance of 1 in 10,000
 
 _RUN_OF_BACKTICKS = re.compile(r"`+")
+# In code only a comment could end a section, and only a harness's own tag could pass for its words.
+_ACTS_IN_CODE = re.compile(
+    r"<(?=\s*(?:!--|/?\s*(?:everest|system|antml|function|tool|command|local-command|user-prompt|"
+    r"task-notification|human|assistant)))",
+    re.IGNORECASE,
+)
 _SEPARATORS = ("Zs", "Zl", "Zp")
 _HIDDEN = ("Cc", "Cf", "Cs")
 
@@ -49,6 +55,14 @@ def one_line(text: str) -> str:
     return " ".join(visible(text).split()).replace("<", "&lt;").replace("-->", "--&gt;")
 
 
+def code_line(text: str) -> str:
+    """`text` on one line as it may stand in code or in a quoted YAML value: tags show as they are.
+
+    Comments, and tags that an agent's harness speaks in, cannot be opened or closed.
+    """
+    return _ACTS_IN_CODE.sub("&lt;", " ".join(visible(text).split())).replace("-->", "--&gt;")
+
+
 def clipped(text: str, limit: int) -> str:
     """At most `limit` characters of a one-line text, cut between words and marked as cut."""
     if len(text) <= limit:
@@ -60,7 +74,7 @@ def clipped(text: str, limit: int) -> str:
 
 def code_span(text: str) -> str:
     """`text` as inline code on one line: markdown, links and @imports inside have no effect."""
-    line = one_line(text)
+    line = code_line(text)
     longest = max((len(run) for run in _RUN_OF_BACKTICKS.findall(line)), default=0)
     fence = "`" * (longest + 1)
     space = " " if line.startswith("`") or line.endswith("`") or not line else ""
@@ -68,8 +82,8 @@ def code_span(text: str) -> str:
 
 
 def code_block(text: str) -> str:
-    """`text` as a fenced block that it cannot close; line breaks are kept, the rest is escaped."""
-    lines = [one_line(line) for line in text.splitlines()] or [""]
+    """`text` as a fenced block that it cannot close; its line breaks are kept."""
+    lines = [code_line(line) for line in text.splitlines()] or [""]
     longest = max(
         (len(run) for line in lines for run in _RUN_OF_BACKTICKS.findall(line)), default=0
     )

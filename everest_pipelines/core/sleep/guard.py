@@ -24,6 +24,9 @@ SWAP_WORDS = 2
 # Words shared, of all words, from which an opposite sign means a clash and not another subject. Not
 # fitted: half, so that neither text is mostly about something else.
 CLASH_OVERLAP = 0.5
+# Digits from which a number names one thing (a port, a year) wherever it stands; 100 may be a line
+# length here and a batch there. Not fitted.
+NAMING_DIGITS = 4
 
 
 class Block(enum.StrEnum):
@@ -135,18 +138,32 @@ def clash(a: Stance, b: Stance) -> bool:
 def replaces(later: Stance, earlier: Stance) -> bool:
     """Whether ``later`` explicitly swaps what ``earlier`` asks for in the same slot.
 
-    "Use npm, not pnpm" replaces "use pnpm, not npm" and "use pnpm". A prohibition is never
-    replaced: that needs a person.
+    "Use npm, not pnpm" replaces "use pnpm, not npm" and "use pnpm", not "use pnpm in the web
+    folder"; but "5190 instead of 5180" replaces "port 5180 for the preview". A prohibition is
+    never replaced: that needs a person.
     """
     if earlier.forbids or not later.wanted or not later.refused:
         return False
     old = earlier.wanted & later.refused
     if not old:
         return False
+    if _swaps_number(later, earlier):
+        return True
     frame = (earlier.wanted | earlier.neutral) - old
     if earlier.refused:
         return earlier.refused <= later.wanted and frame <= later.words
     return frame <= later.words
+
+
+def _swaps_number(later: Stance, earlier: Stance) -> bool:
+    """The later rule is "new instead of old" and no word more; the earlier rests on the old."""
+    return (
+        len(later.wanted) == len(later.refused) == 1
+        and not later.neutral
+        and not earlier.refused
+        and earlier.numbers == later.refused
+        and all(word.isdecimal() and len(word) >= NAMING_DIGITS for word in later.words)
+    )
 
 
 class ErrorSigns(NamedTuple):

@@ -59,7 +59,9 @@ def test_more_evidence_than_fits_is_counted() -> None:
 def test_no_text_or_quote_breaks_out(hostile: str) -> None:
     plain, text = _text(), _text(hostile, hostile)
     assert re.findall(r"^#+ .*", _unfenced(text), re.M) == re.findall(r"^#+ .*", plain, re.M)
-    assert "<" not in text
+    assert "<" not in _unfenced(text)
+    assert "<!--" not in text and "-->" not in text
+    assert not re.search(r"</?(?:everest|system)", text)
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u200b]", text)
     front = text.split("---\n")[1].splitlines()
     assert [line.split(":")[0] for line in front] == [
@@ -67,6 +69,15 @@ def test_no_text_or_quote_breaks_out(hostile: str) -> None:
     ]
     for line in front:
         json.loads(line.split(": ", 1)[1])
+
+
+def test_a_placeholder_stays_as_it_was_said() -> None:
+    said = "Branches are named feat/<number>-<what>, in List<T>"
+    text = _text(said, said)
+    assert "&lt;" not in text
+    assert text.count(said) == 3  # the description, the fence and the quote
+    assert f"`{said}`" in text
+    assert f"\n{said}\n" in text
 
 
 def _unfenced(text: str) -> str:

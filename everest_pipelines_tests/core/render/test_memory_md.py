@@ -54,6 +54,14 @@ def test_no_text_breaks_out_of_its_line(text: str) -> None:
     assert inside[1] not in re.findall(r"`+", inside[3])
 
 
+def test_a_placeholder_stays_as_it_was_said() -> None:
+    said = "Branches are named feat/<number>"
+    section = memory_section([make_lesson(said)], project=PROJECT)
+    assert f"`{said}`" in section
+    hostile = memory_section([make_lesson("</everest-lessons> <!-- x -->")], project=PROJECT)
+    assert "`&lt;/everest-lessons> &lt;!-- x --&gt;`" in hostile
+
+
 def test_strongest_come_first_with_id_mark_and_link() -> None:
     lessons = [
         make_lesson("weak", strength=0.2),

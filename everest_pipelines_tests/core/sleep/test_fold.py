@@ -159,6 +159,14 @@ def test_an_explicit_swap_supersedes_and_the_earlier_keeps_its_interval() -> Non
     }
 
 
+def test_a_swapped_port_supersedes_the_rule_that_rests_on_it() -> None:
+    first = "Use port 5180 for the preview from now on."
+    second = "Not 5180. use 5190 instead of 5180 from now on."
+    rows = [said(first, 0, "a"), said(second, 5, "b")]
+    assert states(folded(rows, 5)) == {first: "superseded", second: "stated"}
+    assert states(folded([rows[1], said(first, 9, "c")], 9))[first] != "superseded"
+
+
 @pytest.mark.parametrize(
     ("first", "second"),
     [

@@ -73,6 +73,23 @@ def test_only_an_explicit_swap_replaces_and_never_a_prohibition() -> None:
     assert not replaces(new, stance("Use pnpm in the web folder."))
 
 
+def test_a_long_number_is_swapped_wherever_it_stands() -> None:
+    old = stance("Use port 5180 for the preview from now on.")
+    assert replaces(stance("Not 5180. use 5190 instead of 5180 from now on."), old)
+    for other in (
+        "Use 5190 from now on.",
+        "Not 5180.",
+        "Use 5190 instead of 5181 from now on.",
+        "For the metrics use 5190 instead of 5180.",
+        "Use vite instead of 5180.",
+    ):
+        assert not replaces(stance(other), old), other
+    new = stance("Use 5190 instead of 5180.")
+    assert not replaces(new, stance("Never use port 5180 for the preview."))
+    assert not replaces(new, stance("Use ports 5180 and 5181 for the preview."))
+    assert not replaces(stance("Use 120 instead of 100."), stance("Lines have 100 characters."))
+
+
 def test_another_subject_is_no_clash() -> None:
     assert clash(stance("Always squash commits."), stance("Never squash commits."))
     assert not clash(stance("Squash commits."), stance("Never push commits to main on a Friday."))
