@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections import Counter
 from pathlib import Path
 
@@ -138,11 +140,14 @@ def _unknown(files: list[FileRow]) -> dict[str, int]:
 
 
 def _size(folder: Path) -> int:
+    """Bytes of all files below a folder; what a writer takes away meanwhile counts nothing."""
     total = 0
-    for path in folder.rglob("*"):
-        try:
-            if path.is_file() and not path.is_symlink():
-                total += path.stat().st_size
-        except FileNotFoundError:
-            continue  # a temporary file of a writer at work
+    # Not rglob: it raises when a folder goes between its listing and its reading.
+    for root, _, names in os.walk(folder):
+        for name in names:
+            try:
+                found = os.lstat(os.path.join(root, name))
+            except FileNotFoundError:
+                continue
+            total += found.st_size if stat.S_ISREG(found.st_mode) else 0
     return total

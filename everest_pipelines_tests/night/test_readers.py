@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import multiprocessing
+import shutil
+import threading
 import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -14,7 +16,7 @@ from typing import Any
 import duckdb
 
 from everest_pipelines.lake import generations, lock, views
-from everest_pipelines.night.status import status
+from everest_pipelines.night.status import _size, status
 from everest_pipelines.text.home import Home
 from everest_pipelines_tests.night.homes import HORIZON, copy_some, grow, night, rows, workspace
 from everest_pipelines_tests.night.one_night import Night
@@ -135,3 +137,25 @@ def test_of_two_nights_at_once_one_works_and_the_other_waits(shared: Path, tmp_p
     assert lock.holder(Home(home)) is None
     assert rows(workspace(home, claude)) == rows(night(tmp_path / "control", claude, HORIZON))
     assert_whole(Home(home))
+
+
+def test_the_size_of_a_home_is_told_while_folders_come_and_go(tmp_path: Path) -> None:
+    (tmp_path / "lasting").write_bytes(b"four")
+    stop = threading.Event()
+
+    def writer() -> None:
+        while not stop.is_set():
+            folder = tmp_path / ".building.1" / "render" / "project"
+            folder.mkdir(parents=True)
+            (folder / "MEMORY.md").write_bytes(b"x")
+            shutil.rmtree(tmp_path / ".building.1")
+
+    thread = threading.Thread(target=writer)
+    thread.start()
+    try:
+        sizes = {_size(tmp_path) for _ in range(2000)}
+    finally:
+        stop.set()
+        thread.join()
+    assert sizes <= {4, 5}
+    assert 4 in sizes, "the control: what lasts is counted"
