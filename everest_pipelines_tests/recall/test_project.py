@@ -12,7 +12,7 @@ def test_the_longest_known_path_wins(tmp_path: Path) -> None:
     projects = [
         ("/srv/api", "api-1"),
         ("/srv/api/plugins/", "plugins-2"),
-        ("C:\\work\\web", "web-3"),
+        ("C:\\code\\web", "web-3"),
     ]
     with snapshot(tmp_path, projects=projects) as opened:
         assert project_of(opened, "/srv/api") == "api-1"
@@ -20,8 +20,8 @@ def test_the_longest_known_path_wins(tmp_path: Path) -> None:
         assert project_of(opened, "/srv/api/plugins/x") == "plugins-2"
         assert project_of(opened, "/srv/api-two") is None
         assert project_of(opened, "/srv") is None
-        assert project_of(opened, "c:/work/web/src") == "web-3"
-        assert project_of(opened, "D:\\work\\web") is None
+        assert project_of(opened, "c:/code/web/src") == "web-3"
+        assert project_of(opened, "D:\\code\\web") is None
 
 
 def test_a_repository_of_its_own_is_not_part_of_the_folder_around_it(tmp_path: Path) -> None:
