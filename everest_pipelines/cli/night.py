@@ -16,8 +16,6 @@ from everest_pipelines.text.settings import Settings
 if TYPE_CHECKING:
     from everest_pipelines.night.summary import Summary
 
-OLD_IMPORT_DAYS = 14  # a newest record older than this is said aloud
-
 
 def run(arguments: Namespace) -> int:
     """Read what is new, fold it, publish it, and say what came of it."""
@@ -145,7 +143,7 @@ def _print(summary: Summary, place: Home, thrown: bool) -> None:
         print(f'  quarantined  {summary.quarantined} lines: everest sql "from quarantine"')
     if summary.why_nothing:
         print(f"  Nothing was learnt: {summary.why_nothing}")
-    if summary.newest_day and _age(summary) > OLD_IMPORT_DAYS and not thrown:
+    if summary.is_old and not thrown:
         print(f"  The newest record is of {summary.newest_day}; the strongest lessons of then:")
     elif summary.strongest:
         print("  The strongest:")
@@ -158,8 +156,3 @@ def _print(summary: Summary, place: Home, thrown: bool) -> None:
     print(f"          {everest} up")
     if not thrown:
         print(f"          {everest} setup     so that agents read the lessons by themselves")
-
-
-def _age(summary: Summary) -> int:
-    newest, horizon = map(dt.date.fromisoformat, (summary.newest_day, summary.horizon))
-    return (horizon - newest).days

@@ -100,18 +100,26 @@ def read_segment(home: Home, segment: Segment) -> Iterator[bytes]:
 
 
 def prune(home: Home, before: Micros) -> int:
-    """Remove segments whose newest record is older than `before` (microseconds UTC).
+    """Remove segments that were read before `before` (microseconds UTC, by their files' times).
 
     Returns how many. Only for whoever holds the lake's lock, as is `forget`.
     """
     removed = 0
     for folder in _folders(home):
         index = _load(folder, "")
-        kept = tuple(s for s in index.segments if s.last_at >= before)
+        kept = tuple(s for s in index.segments if _read_at(folder / s.name) >= before)
         if len(kept) != len(index.segments):
             removed += len(index.segments) - len(kept)
             _shrink(folder, _Index(source_path=index.source_path, segments=kept))
     return removed
+
+
+def _read_at(path: Path) -> Micros:
+    """When a segment was kept; a file that is not there is as old as can be."""
+    try:
+        return path.stat().st_mtime_ns // 1000
+    except FileNotFoundError:
+        return 0
 
 
 def forget(home: Home, source_path: str) -> int:

@@ -28,6 +28,7 @@ from everest_pipelines.core.records import (
 from everest_pipelines.lake.days import Days, closed
 from everest_pipelines.lake.lake import CellResult
 from everest_pipelines.lake.operational import CellState, DayRow, FileRow
+from everest_pipelines.night.families import family_roots
 from everest_pipelines.night.workspace import Failure, Span, StageResult, Stopwatch, Workspace
 from everest_pipelines.text import ledger
 from everest_pipelines.text.ids import digest
@@ -105,17 +106,9 @@ class Inputs:
 
 
 def _reach(files: Iterable[FileRow]) -> dict[str, set[tuple[Day, ProjectKey]]]:
-    """Family -> every cell that a file of one of its sessions touches.
-
-    Families here are the connected sessions; the name of one is any session of it.
-    """
-    from everest_pipelines.core.transcripts.merge import families
-
+    """Family -> every cell that a file of one of its sessions touches."""
     rows = [row for row in files if row.session_id]
-    root = families(
-        {row.session_id: row.session_started_at for row in rows},
-        [(row.session_id, other) for row in rows for other in row.linked_sessions],
-    )
+    root = family_roots(rows)
     reach: dict[str, set[tuple[Day, ProjectKey]]] = defaultdict(set)
     for row in rows:
         reach[root[row.session_id]].update(row.cells)

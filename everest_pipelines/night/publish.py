@@ -17,11 +17,11 @@ from everest_pipelines.core.records import (
     LessonRevision,
     ProjectKey,
     State,
-    moment,
 )
 from everest_pipelines.core.render import Evidence, lesson_file, lessons_jsonl, memory_section, wire
 from everest_pipelines.core.render.morning import morning
 from everest_pipelines.lake import publish as generations
+from everest_pipelines.lake import raw
 from everest_pipelines.lake.days import Days, closed
 from everest_pipelines.lake.operational import ProjectRow
 from everest_pipelines.night import derive, published, sleep
@@ -41,6 +41,7 @@ from everest_pipelines.text.errors import CallerError
 from everest_pipelines.text.ids import digest
 
 STAGE = "published"
+DAY_MICROS = 86_400_000_000
 PUBLISH_VERSION = 1  # raise it when the same lake is to be published differently
 
 
@@ -273,6 +274,7 @@ def _swap(
     _compare(done, candidate.published, shown)
     done.merged = sum(1 for day, _, _ in ws.history.rows("merges") if day == horizon)
     if generation.changed:
+        raw.prune(ws.home, ws.now() - ws.settings.raw_days * DAY_MICROS)
         ledger.append(
             ws.home,
             "publication",
@@ -380,8 +382,3 @@ def stage_result(done: Publication) -> StageResult:
         counts={"visible": len(done.visible), "new": done.new, "blocked": len(done.blocked)},
         seconds=done.seconds,
     )
-
-
-def when(at: int) -> str:
-    """A time as people read it: UTC, to the minute."""
-    return moment(at).strftime("%Y-%m-%d %H:%M UTC")

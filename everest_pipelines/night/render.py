@@ -5,14 +5,12 @@ from __future__ import annotations
 import hashlib
 import re
 import stat
-from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
-from everest_pipelines.core.records import EVERYWHERE, LessonRevision, ProjectKey, moment
+from everest_pipelines.core.records import ProjectKey, moment
 from everest_pipelines.core.render import BrokenMarkersError, splice, unsplice
 from everest_pipelines.lake.operational import ProjectRow
 from everest_pipelines.night import published
@@ -182,8 +180,3 @@ def take_back(ws: Workspace) -> RenderReport:
             if len(report.removed) + len(report.written) > before and not any(memory.iterdir()):
                 memory.rmdir()
     return report
-
-
-def counts_by_folder(shown: Sequence[LessonRevision]) -> dict[ProjectKey, int]:
-    """How many lessons each project would be rendered with."""
-    return dict(Counter(lesson.scope for lesson in shown if lesson.scope != EVERYWHERE))

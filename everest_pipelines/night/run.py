@@ -36,8 +36,3 @@ def run(ws: Workspace, horizon: Day | None = None) -> tuple[list[StageResult], P
         published = publish(ws, through)
         render(ws)
     return results, published
-
-
-def newest_day(ws: Workspace) -> Day:
-    """The day of the newest turn in the lake, or ""."""
-    return max((cell.day for cell in ws.lake.cells("transcripts")), default="")

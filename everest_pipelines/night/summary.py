@@ -42,6 +42,11 @@ class Summary(Struct, kw_only=True):
     why_nothing: str = ""
 
     @property
+    def is_old(self) -> bool:
+        """Whether the newest record is so old that ``strongest`` are the lessons of its time."""
+        return self.newest_age_days >= OLD_IMPORT_DAYS
+
+    @property
     def left_behind(self) -> bool:
         """Whether the exit code must say so."""
         return bool(self.failures or self.blocked)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -178,8 +178,3 @@ class Stopwatch:
     @property
     def seconds(self) -> float:
         return round(time.monotonic() - self._start, 3)
-
-
-def spread(days: Sequence[Day]) -> Span | None:
-    """The span from the first to the last of ``days``."""
-    return Span(min(days), max(days)) if days else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 
@@ -38,9 +39,12 @@ def test_the_same_bytes_are_kept_once_and_rewritten_ones_beside_them(home: Home)
 
 
 def test_old_segments_go_by_the_time_of_their_last_record(home: Home) -> None:
-    raw.write_segment(home, PATH, 0, 4, b"old\n", last_at=NOON - 1)
     kept, _ = raw.write_segment(home, PATH, 4, 8, b"new\n", last_at=NOON)
-    raw.write_segment(home, "/projects/b.jsonl", 0, 4, b"old\n", last_at=NOON - 1)
+    old, _ = raw.write_segment(home, PATH, 0, 4, b"old\n", last_at=NOON)
+    other, _ = raw.write_segment(home, "/projects/b.jsonl", 0, 4, b"old\n", last_at=NOON)
+    for segment, read_at in ((kept, NOON), (old, NOON - 1), (other, NOON - 1)):
+        path = raw._folder(home, segment.source_path) / segment.name
+        os.utime(path, ns=(read_at * 1000, read_at * 1000))
     assert raw.prune(home, NOON) == 2
     assert raw.segments(home, PATH) == [kept]
     assert raw.sources(home) == [PATH]
