@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from everest_pipelines.core.transcripts import claude as reader
-from everest_pipelines.core.transcripts import reading
+from everest_pipelines.core.transcripts import reading, walk
 from everest_pipelines.core.transcripts.lines import LINE_CAP
 from everest_pipelines.lake import raw
 from everest_pipelines.lake.operational import FileRow, QuarantineRow, unpack
@@ -202,7 +202,7 @@ def test_a_line_above_the_cap_is_named_and_the_next_is_read(scene: Scene) -> Non
     ws = scene.night()
     (row,) = quarantined(ws, scene.bad)
     assert (row.line, row.reason, row.size) == (LINE, "too_long", len(huge) - 1)
-    assert len(unpack(row.content)) <= reader.KEPT_OF_A_BAD_LINE
+    assert len(unpack(row.content)) <= walk.KEPT_OF_A_BAD_LINE
     assert whole_turns(scene).keys() <= ids(ws)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Any
 
-from everest_pipelines.core.records import BadLine, Micros
+from everest_pipelines.core.records import Micros
 from everest_pipelines.core.transcripts.claude_agent import add_assistant
 from everest_pipelines.core.transcripts.claude_finish import finish
 from everest_pipelines.core.transcripts.claude_person import (
@@ -15,21 +16,12 @@ from everest_pipelines.core.transcripts.claude_person import (
     add_user,
 )
 from everest_pipelines.core.transcripts.claude_session import Session
-from everest_pipelines.core.transcripts.lines import (
-    Line,
-    Redact,
-    Sink,
-    Suspects,
-    lines,
-    unredacted,
-)
-from everest_pipelines.core.transcripts.mend import Piece, pieces
+from everest_pipelines.core.transcripts.lines import Redact, Sink, Suspects, lines, unredacted
 from everest_pipelines.core.transcripts.reading import Reading
-from everest_pipelines.core.transcripts.wire import NotARecord, NotJson, Record, decode
+from everest_pipelines.core.transcripts.walk import walk
+from everest_pipelines.core.transcripts.wire import Record, decode
 
 NAME = "claude-code"
-KEPT_OF_A_BAD_LINE = 64 * 1024  # bytes that go to quarantine
-TYPE_NAME = 60  # characters of an unknown type's name
 # Records that hold nothing that memory needs; progress repeats what sub-agents' files hold.
 SILENT = frozenset(
     [
@@ -88,81 +80,40 @@ def read(
     """
     session = Session(path, start)
     reading = Reading()
-    for line in lines(blocks, redact=redact, suspects=suspects, sink=sink):
-        reading.size = line.offset + line.size + line.whole
-        if not line.content or line.content.isspace():
-            if line.whole:
-                reading.complete_offset = reading.size
-            continue
-        reading.lines += 1
-        if line.capped:
-            reading.add_bad(_bad(path, line, Piece(0, line.content, None, "too_long")))
-            reading.complete_offset = reading.size if line.whole else reading.complete_offset
-            continue
-        try:
-            record = decode(line.content)
-        except (NotARecord, NotJson):
-            reading.complete_offset = _read_pieces(session, reading, line)
-        else:
-            _take(session, reading, line, Piece(0, line.content, record), record)
-            reading.complete_offset = reading.size
+    walk(
+        lines(blocks, redact=redact, suspects=suspects, sink=sink),
+        reading,
+        path=path,
+        decode=decode,
+        is_record=_is_record,
+        take=lambda record, line, content: _take(session, record, line, content),
+    )
     finish(session, reading)
     return reading
 
 
-def _take(session: Session, reading: Reading, line: Line, piece: Piece, record: Record) -> None:
-    """One record to the room that its type names; of an unknown type: counted and kept."""
-    reading.records += 1
-    source = session.meet(record, line.number, piece.content)
+def _is_record(fields: dict[str, Any], nested: bool) -> bool:
+    if not isinstance(fields.get("type"), str):
+        return False
+    return not nested or "sessionId" in fields or "leafUuid" in fields or "snapshot" in fields
+
+
+def _take(session: Session, record: Record, line: int, content: bytes) -> str:
+    """One record to the room that its type names; returns the name of an unknown type."""
+    source = session.meet(record, line, content)
     kind = record.type
-    unknown = ""
     if kind == "assistant":
         add_assistant(session, source)
     elif kind == "user":
         add_user(session, source)
     elif kind in SILENT:
-        return
+        pass
     elif kind == "queue-operation":
         add_queue_operation(session, source)
     elif kind == "system":
         add_system(session, source)
     elif kind == "attachment":
-        unknown = add_attachment(session, source)
+        return add_attachment(session, source)
     else:
-        unknown = kind
-    if unknown:
-        unknown = unknown[:TYPE_NAME]
-        reading.unknown[unknown] = reading.unknown.get(unknown, 0) + 1
-        named = Piece(piece.start, piece.content, None, f"unknown_type:{unknown}")
-        reading.add_bad(_bad(session.path, line, named))
-
-
-def _read_pieces(session: Session, reading: Reading, line: Line) -> int:
-    """Keep what can be read of a damaged line; returns the offset up to which all is complete."""
-    found = pieces(line.content)
-    for piece in found:
-        if piece.record is not None:
-            _take(session, reading, line, piece, piece.record)
-        elif piece is found[-1] and not line.whole and piece.reason != "not_a_record":
-            reading.torn_tail = True  # a writer is at work: the rest will come
-            return line.offset + (piece.start if _is_unchanged(line) else 0)
-        else:
-            reading.add_bad(_bad(session.path, line, piece))
-    return reading.size
-
-
-def _is_unchanged(line: Line) -> bool:
-    """Whether places in the cleaned line are places in the file (no NULs, nothing redacted)."""
-    return len(line.content) == line.size
-
-
-def _bad(path: str, line: Line, piece: Piece) -> BadLine:
-    whole = len(piece.content) == len(line.content)
-    return BadLine(
-        source_path=path,
-        line=line.number,
-        byte_offset=line.offset + (piece.start if _is_unchanged(line) else 0),
-        reason=piece.reason,
-        content=piece.content[:KEPT_OF_A_BAD_LINE],
-        size=line.size if whole else len(piece.content),
-    )
+        return kind or "(empty)"
+    return ""

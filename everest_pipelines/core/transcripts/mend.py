@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, cast
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar, cast
 
 from msgspec import Struct
 
-from everest_pipelines.core.transcripts.wire import NotARecord, NotJson, Record, decode
+from everest_pipelines.core.transcripts.wire import NotARecord, NotJson
 
 ATTEMPTS = 64  # failed starts a line, and
 FAILED_SCANS = 8  # lengths of the line scanned in vain, and
@@ -22,24 +23,32 @@ _START = re.compile(r'\{\s*"')
 _scanner = json.JSONDecoder(strict=False)
 
 
-class Piece(Struct, frozen=True):
+R = TypeVar("R")
+
+# One record from the bytes of one JSON object; raises NotJson or NotARecord (see ``wire``).
+Decode = Callable[[bytes], R]
+# Whether an object has a record's fields; ``nested``: it may be only a part of one that was cut.
+IsRecord = Callable[[dict[str, Any], bool], bool]
+
+
+class Piece(Struct, Generic[R], frozen=True):
     """Bytes of a line: a whole record, or (record None) what could not be read, and why."""
 
     start: int
     content: bytes
-    record: Record | None = None
+    record: R | None = None
     reason: str = ""
 
 
-def pieces(line: bytes) -> list[Piece]:
+def pieces(line: bytes, *, decode: Decode[R], is_record: IsRecord) -> list[Piece[R]]:
     """All of a line's bytes as pieces in order; white space between them is left out."""
     try:
         return [Piece(0, line, decode(line))]
     except NotARecord:
-        return [Piece(0, line, None, "not_a_record")]
+        return [Piece[R](0, line, None, "not_a_record")]
     except NotJson:
         pass
-    found = _whole_records(line)
+    found = _whole_records(line, decode, is_record)
     gaps = _gaps(line, found)
     if len(found) == 1 and len(gaps) == 2 and not gaps[0].start and gaps[1].start > found[0].start:
         joined = gaps[0].content + gaps[1].content  # a record that was written inside another
@@ -52,9 +61,9 @@ def pieces(line: bytes) -> list[Piece]:
     return sorted([*found, *gaps], key=lambda piece: piece.start)
 
 
-def _whole_records(line: bytes) -> list[Piece]:
+def _whole_records(line: bytes, decode: Decode[R], is_record: IsRecord) -> list[Piece[R]]:
     text = line.decode("latin-1")  # one character a byte: places in the text are byte offsets
-    found: list[Piece] = []
+    found: list[Piece[R]] = []
     place, failures, scanned, strangers = 0, 0, 0, 0
     while (
         failures < ATTEMPTS
@@ -74,8 +83,8 @@ def _whole_records(line: bytes) -> list[Piece]:
         place = end
         nested = failures > 0  # perhaps only a part of the record that was cut
         piece = None
-        if _looks_like_a_record(value, nested=nested):
-            piece = _piece(line[start:end], start)
+        if isinstance(value, dict) and is_record(cast("dict[str, Any]", value), nested):
+            piece = _piece(line[start:end], start, decode)
         if piece is None:
             strangers += 1
         else:
@@ -83,29 +92,20 @@ def _whole_records(line: bytes) -> list[Piece]:
     return found
 
 
-def _piece(content: bytes, start: int) -> Piece | None:
+def _piece(content: bytes, start: int, decode: Decode[R]) -> Piece[R] | None:
     try:
         return Piece(start, content, decode(content))
     except (NotARecord, NotJson):
         return None
 
 
-def _looks_like_a_record(value: Any, *, nested: bool) -> bool:
-    if not isinstance(value, dict):
-        return False
-    fields = cast("dict[str, Any]", value)
-    if not isinstance(fields.get("type"), str):
-        return False
-    return not nested or "sessionId" in fields or "leafUuid" in fields or "snapshot" in fields
-
-
-def _gaps(line: bytes, found: list[Piece]) -> list[Piece]:
-    gaps: list[Piece] = []
+def _gaps(line: bytes, found: list[Piece[R]]) -> list[Piece[R]]:
+    gaps: list[Piece[R]] = []
     place = 0
     for start, end in [*((p.start, p.start + len(p.content)) for p in found), (len(line),) * 2]:
         content = line[place:start]
         if content.strip():
             reason = "torn" if content.lstrip().startswith(b"{") or found else "not_json"
-            gaps.append(Piece(place, content, None, reason))
+            gaps.append(Piece[R](place, content, None, reason))
         place = end
     return gaps

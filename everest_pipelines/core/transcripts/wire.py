@@ -142,7 +142,7 @@ def mend_characters(line: bytes) -> bytes:
 def _decode_slowly(line: bytes) -> Record:
     line = mend_characters(line)
     try:
-        value = _plain(line)
+        value = load(line)
     except RecursionError as error:
         raise NotJson("nested too deeply") from error
     if not isinstance(value, dict):
@@ -156,7 +156,8 @@ def _decode_slowly(line: bytes) -> Record:
         raise NotARecord("fields of a wrong shape") from error
 
 
-def _plain(line: bytes) -> Any:
+def load(line: bytes) -> Any:
+    """The value of one JSON text, also of one that only a lenient reader takes; else NotJson."""
     try:
         return orjson.loads(line)
     except orjson.JSONDecodeError:
