@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from everest_pipelines.recall import rank
 from everest_pipelines.recall.snapshot import EVERYWHERE, LESSON_COLUMNS, Lesson, Snapshot
 from everest_pipelines.recall.terms import query_terms
 
-MAX_TERMS = 12  # the rarest words of a prompt; more add postings to read, not precision
-MAX_POSTINGS = 20_000  # rows that all words together may touch: keeps 100,000 episodes in 15 ms
 CANDIDATES = 64  # best by FTS5's own BM25, ranked again below
-K1 = 1.2
-B = 0.6
-RECENCY_WEIGHT = 0.05  # of the best BM25: decides between near-equals only
-STRENGTH_WEIGHT = 0.05
-HALF_LIFE_DAYS = 30.0
-_DAY = 86_400_000_000
 _EPISODE_COLUMNS = "id, project, kind, title, gist, quote, session, occurred_at"
 
 
@@ -82,16 +74,17 @@ def search(
         found.append((candidate, lesson))
         strengths[lesson.id] = lesson.strength
     best = max((candidate.score for candidate, _ in found), default=0.0)
+    newest = int(snapshot.meta["newest_at"])
     hits = [
         Hit(
             lesson_id=lesson.id,
             short_id=lesson.short_id,
             text=lesson.text,
-            score=round(
-                candidate.score
-                + best * RECENCY_WEIGHT * _recency(snapshot, lesson.last_seen_at)
-                + best * STRENGTH_WEIGHT * _saturated(lesson.strength),
-                6,
+            score=rank.whole(
+                candidate.score,
+                best,
+                age=newest - lesson.last_seen_at,
+                strength=lesson.strength,
             ),
             state=lesson.state,
             why=", ".join(candidate.shared),
@@ -116,11 +109,11 @@ def search_episodes(
         )
     )
     best = max((candidate.score for candidate in found), default=0.0)
+    newest = int(snapshot.meta["newest_at"])
     hits: list[EpisodeHit] = []
     for candidate in found:
         fields = candidate.row[:-1]
-        recency = best * RECENCY_WEIGHT * _recency(snapshot, fields[-1])
-        score = round(candidate.score + recency, 6)
+        score = rank.whole(candidate.score, best, age=newest - fields[-1])
         hits.append(EpisodeHit._make((*fields, score, ", ".join(candidate.shared))))
     return sorted(hits, key=lambda hit: (-hit.score, hit.episode_id))[: max(k, 0)]
 
@@ -163,24 +156,15 @@ def _rarest(snapshot: Snapshot, part: str, terms: Sequence[str]) -> dict[str, in
         return {}
     marks = ", ".join("?" * len(terms))
     known = snapshot.connection.execute(
-        f"SELECT term, documents FROM {part}_terms WHERE term IN ({marks})"
-        " ORDER BY documents, term",
-        list(terms),
+        f"SELECT term, documents FROM {part}_terms WHERE term IN ({marks})", list(terms)
     )
-    kept: dict[str, int] = {}
-    postings = 0
-    for term, documents in known:
-        postings += documents
-        if len(kept) == MAX_TERMS or (kept and postings > MAX_POSTINGS):
-            break
-        kept[term] = documents
-    return kept
+    return rank.rarest(known)
 
 
 def _bm25(
     snapshot: Snapshot, part: str, document: Sequence[str], terms: dict[str, int]
 ) -> tuple[float, list[str]]:
-    """Okapi BM25 whose weights stay positive: in a memory of three lessons a word of two counts."""
+    """BM25 of a document and the words in common, most telling first."""
     total = int(snapshot.meta[part])
     length = len(document) / float(snapshot.meta[f"{part}_length"])
     score = 0.0
@@ -188,18 +172,6 @@ def _bm25(
     for term, documents in terms.items():
         count = document.count(term)
         if count:
-            weight = math.log(1.0 + (total - documents + 0.5) / (documents + 0.5))
-            score += weight * count * (K1 + 1.0) / (count + K1 * (1.0 - B + B * length))
+            score += rank.part(rank.idf(total, documents), count, length)
             shared.append(term)
     return score, shared
-
-
-def _recency(snapshot: Snapshot, at: int) -> float:
-    """1 for the newest record of the snapshot, half of it thirty days before."""
-    age = max(int(snapshot.meta["newest_at"]) - at, 0) / _DAY
-    return 2.0 ** (-age / HALF_LIFE_DAYS)
-
-
-def _saturated(strength: float) -> float:
-    """0 for none, a half at strength 1, below 1 for ever: stronger never counts less."""
-    return max(strength, 0.0) / (1.0 + max(strength, 0.0))

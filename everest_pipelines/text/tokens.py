@@ -1,25 +1,25 @@
-"""How text is cut into words: the one tokenizer of search, vectors and comparison."""
+"""How text is cut into words: the one tokenizer of search, vectors and comparison.
+
+A word is a CJK character; or a version such as 3.11; or a run of letters, digits, underscores and
+the signs that belong to letters, with apostrophes inside. Written without ``re``, whose import
+costs a hook more than its whole search.
+"""
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from itertools import pairwise
-
 # Cut by character: Han, kana, Hangul.
 _CJK = (
-    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
-    "\U00020000-\U0003134f"
-)
+    (0x3005, 0x3007), (0x3040, 0x30FF), (0x31F0, 0x31FF), (0x3400, 0x4DBF), (0x4E00, 0x9FFF),
+    (0xAC00, 0xD7AF), (0xF900, 0xFAFF), (0x20000, 0x3134F),
+)  # fmt: skip
 # Signs that belong to the letter before them and that Python does not count as letters.
-_MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u0e31-\u0e4e"
-_LETTER = rf"(?:[^\W{_CJK}]|[{_MARKS}])"
-_WORD = re.compile(
-    rf"[{_CJK}]"
-    rf"|\d+(?:\.\d+)+(?!\w)"  # 3.11 is one word: a version is decisive
-    rf"|{_LETTER}+(?:['\u2019]{_LETTER}+)*"
-)
-_IS_CJK = re.compile(f"[{_CJK}]")
+_MARKS = (
+    (0x300, 0x36F), (0x591, 0x5C7), (0x64B, 0x65F), (0x670, 0x670), (0x900, 0x963),
+    (0x966, 0xDFF), (0xE31, 0xE4E),
+)  # fmt: skip
+_APOSTROPHES = "'\u2019"
+_INSIDE = f"._{_APOSTROPHES}"  # what may stand within a word, beside letters and digits
+_BREAK = "\0"  # put before every CJK character: it is a word of its own
 
 # Function words only: what is left must be able to carry a match on its own. Words that are also
 # names in this trade ("bin", "todo", "make") stay in.
@@ -62,17 +62,101 @@ STOP_WORDS = frozenset(
 )
 
 
+
+
+class _Cuts(dict[int, str]):
+    """For ``str.translate``: what parts words becomes a space. Filled as signs are met."""
+
+    def __missing__(self, code: int) -> str:
+        sign = chr(code)
+        if _among(code, _CJK):
+            cut = _BREAK + sign
+        elif sign.isalnum() or sign in _INSIDE or _among(code, _MARKS):
+            cut = sign
+        else:
+            cut = " "
+        self[code] = cut
+        return cut
+
+
+def _among(code: int, ranges: tuple[tuple[int, int], ...]) -> bool:
+    return any(first <= code <= last for first, last in ranges)
+
+
+_CUTS = _Cuts()
+
+
 def normalize(text: str) -> str:
     """NFKC and case folded, in a form that both leave as it is."""
     if text.isascii():
         return text.lower()
+    import unicodedata
+
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
 
 
 def words(text: str) -> list[str]:
     """Every word, normalised, in order; stop words kept; Chinese, Japanese, Korean by character."""
-    found = _WORD.findall(normalize(text))
-    return [word.replace("\u2019", "'") for word in found] if not text.isascii() else found
+    found: list[str] = []
+    for piece in normalize(text).translate(_CUTS).split():
+        if piece.isalnum():
+            found.append(piece)
+            continue
+        head, *rest = piece.split(_BREAK)
+        _cut(head, found, bool(rest) and rest[0][0].isalnum())
+        for at, part in enumerate(rest, start=1):
+            found.append(part[0])
+            _cut(part[1:], found, at < len(rest) and rest[at][0].isalnum())
+    return found
+
+
+def _cut(piece: str, found: list[str], before_letter: bool) -> None:
+    """Append the words of a piece without CJK; `before_letter`: a CJK letter follows it at once."""
+    if "." not in piece and "'" not in piece and "\u2019" not in piece:
+        if piece:
+            found.append(piece)
+        return
+    at = 0
+    while at < len(piece):
+        if piece[at] == "." or piece[at] in _APOSTROPHES:
+            at += 1
+            continue
+        end = _version_end(piece, at, before_letter) or _word_end(piece, at)
+        found.append(piece[at:end].replace("\u2019", "'"))
+        at = end
+
+
+def _version_end(piece: str, at: int, before_letter: bool) -> int:
+    """Where the version that begins at `at` ends (3.11: a version is decisive); 0: none does."""
+    ends: list[int] = []
+    end = _digits_end(piece, at)
+    while end > at and end + 1 < len(piece) and piece[end] == "." and piece[end + 1].isdecimal():
+        end = _digits_end(piece, end + 1)
+        ends.append(end)
+    if ends:
+        last = ends[-1]
+        letter = piece[last].isalnum() or piece[last] == "_" if last < len(piece) else before_letter
+        if letter:
+            ends.pop()
+    return ends[-1] if ends else 0
+
+
+def _digits_end(piece: str, at: int) -> int:
+    while at < len(piece) and piece[at].isdecimal():
+        at += 1
+    return at
+
+
+def _word_end(piece: str, at: int) -> int:
+    while at < len(piece):
+        if piece[at] == ".":
+            return at
+        if piece[at] in _APOSTROPHES:
+            follows = piece[at + 1 : at + 2]
+            if not follows or follows in f".{_APOSTROPHES}":
+                return at
+        at += 1
+    return at
 
 
 def content_words(text: str) -> list[str]:
@@ -87,28 +171,32 @@ def search_terms(text: str) -> list[str]:
     its parts.
     """
     terms: list[str] = []
-    source = normalize(text)
-    run_end = -1
-    run: list[str] = []
-    for match in _WORD.finditer(source):
-        word = match[0]
-        if _IS_CJK.match(word):
-            if match.start() != run_end:
-                _close_run(run, terms)
-            run.append(word)
-            run_end = match.end()
+    for piece in normalize(text).translate(_CUTS).split():
+        if piece.isalnum():
+            terms.append(piece)
             continue
-        _close_run(run, terms)
-        word = word.replace("\u2019", "'")
-        terms.append(word)
-        if "_" in word:
-            terms.extend(part for part in word.split("_") if part and part != word)
-    _close_run(run, terms)
+        head, *rest = piece.split(_BREAK)
+        _terms_of(head, terms, bool(rest) and rest[0][0].isalnum())
+        run = ""
+        for at, part in enumerate(rest, start=1):
+            run += part[0]
+            if len(part) > 1 or at == len(rest):
+                _close_run(run, terms)
+                run = ""
+                _terms_of(part[1:], terms, at < len(rest) and rest[at][0].isalnum())
     return terms
 
 
-def _close_run(run: list[str], terms: list[str]) -> None:
+def _terms_of(piece: str, terms: list[str], before_letter: bool) -> None:
+    found: list[str] = []
+    _cut(piece, found, before_letter)
+    for word in found:
+        terms.append(word)
+        if "_" in word:
+            terms.extend(part for part in word.split("_") if part and part != word)
+
+
+def _close_run(run: str, terms: list[str]) -> None:
     if len(run) == 1:
-        terms.append(run[0])
-    terms.extend(first + second for first, second in pairwise(run))
-    run.clear()
+        terms.append(run)
+    terms.extend(run[at : at + 2] for at in range(len(run) - 1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import subprocess
 import sys
 
@@ -42,6 +43,32 @@ def test_search_terms_pair_neighbouring_cjk_characters() -> None:
     assert search_terms("安装依赖 用 pnpm") == ["安装", "装依", "依赖", "用", "pnpm"]
     assert search_terms("run_tests now") == ["run_tests", "run", "tests", "now"]
     assert search_terms("") == []
+
+
+_CJK = (
+    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+    "\U00020000-\U0003134f"
+)
+_MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u0e31-\u0e4e"
+_LETTER = rf"(?:[^\W{_CJK}]|[{_MARKS}])"
+_GRAMMAR = re.compile(
+    rf"[{_CJK}]|\d+(?:\.\d+)+(?!\w)|{_LETTER}+(?:['\u2019]{_LETTER}+)*"  # what a word is
+)
+_TRICKY = "ab1\u06632_._.''\u2019\u2019\u4e2d\u6587\u3042\u30fbe\u0301\u093e ,-\0\u0130\u00df"
+
+
+@given(st.text(alphabet=_TRICKY, max_size=14) | st.text(max_size=20))
+def test_the_cutting_follows_the_grammar_of_words(text: str) -> None:
+    found = [(m.start(), m[0].replace("\u2019", "'")) for m in _GRAMMAR.finditer(normalize(text))]
+    assert words(text) == [word for _, word in found]
+    singles = {at: word for at, word in found if re.fullmatch(f"[{_CJK}]", word)}
+    pairs = [word + singles[at + 1] for at, word in singles.items() if at + 1 in singles]
+    lone = [w for at, w in singles.items() if at + 1 not in singles and at - 1 not in singles]
+    terms = search_terms(text)
+    assert sorted(term for term in terms if term[0] in "".join(singles.values())) == sorted(
+        pairs + lone
+    )
+    assert {word for _, word in found} - set(singles.values()) <= set(terms)
 
 
 @given(st.text())
