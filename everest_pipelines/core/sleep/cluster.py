@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from everest_pipelines.core.sleep.calibration import SCORE_DIGITS
 from everest_pipelines.core.sleep.lesson import Sign, Source, apart
 from everest_pipelines.core.sleep.strength import episode_archived
+from everest_pipelines.text.ids import digest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,6 +25,7 @@ else:
 BLOCKED = 4.0  # distance of a guarded pair; cosine distances end at 2
 BLOCK = 512  # rows of a product: 80 MB of scores against 20,000 that wait
 HALF_STEP = 0.5 * 10**-SCORE_DIGITS
+TIE_STEP = 1e-9  # far below a step of the scores: decides between equals and nothing else
 
 
 class Point:
@@ -162,7 +164,11 @@ def _component(start: Point, seen: set[int]) -> list[Source]:
 
 
 def average_linkage(sources: Sequence[Source], cut: float) -> list[int]:
-    """A label for each source: average linkage at mean cosine ``cut``, guarded pairs far apart."""
+    """A label for each source: average linkage at mean cosine ``cut``, guarded pairs far apart.
+
+    Equal distances are told apart by the episodes' ids, so that which of two equals is taken first
+    hangs on those two alone and not on what else is clustered with them.
+    """
     import numpy as np
     from sklearn.cluster import AgglomerativeClustering
 
@@ -175,6 +181,8 @@ def average_linkage(sources: Sequence[Source], cut: float) -> list[int]:
         if apart(one, other) is not None:
             distances[np.ix_(rows, columns)] = BLOCKED
             distances[np.ix_(columns, rows)] = BLOCKED
+    weights = np.array([_tie_weight(source.episode.episode_id) for source in sources])
+    distances += TIE_STEP * np.outer(weights, weights)
     np.fill_diagonal(distances, 0.0)
     model = AgglomerativeClustering(
         n_clusters=None,  # pyright: ignore[reportArgumentType]  # None asks for the threshold
@@ -183,6 +191,11 @@ def average_linkage(sources: Sequence[Source], cut: float) -> list[int]:
         distance_threshold=1.0 - cut + HALF_STEP,
     )
     return [int(label) for label in model.fit_predict(distances)]
+
+
+def _tie_weight(episode_id: str) -> float:
+    """A number in [1, 2) that is the episode's own."""
+    return 1.0 + int(digest(episode_id, size=6), 16) / 2**48
 
 
 def split_guarded(group: Sequence[Source]) -> list[list[Source]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from everest_pipelines.core.records import EVERYWHERE, LessonKind, State
@@ -68,6 +68,7 @@ WORDS = ("alpha", "beta", "gamma", "delta", "omega")
 
 
 @settings(max_examples=40, deadline=None)
+@example(texts=["alpha alpha", "beta beta", "gamma alpha alpha", "alpha alpha", "alpha alpha beta"])
 @given(
     texts=st.lists(
         st.lists(st.sampled_from(WORDS), min_size=2, max_size=5).map(" ".join),
@@ -92,6 +93,34 @@ def test_clustering_by_components_gives_the_clusters_of_the_whole(texts: list[st
         if len(group) > 1:  # a single one is not handed out: nothing could become of it
             assert any(part <= group for part in got)
             assert set().union(*(part for part in got if part & group)) == group
+
+
+def placed(text: str, day: int, vector: tuple[float, float]) -> Source:
+    iso, episode = said(text, day, f"f{day}", standing=False)
+    return Source(episode, LessonKind.RULE, iso, 700_000 + day, np.array(vector), sign_of(episode))
+
+
+def test_a_tie_is_broken_the_same_way_whatever_else_is_clustered() -> None:
+    """Of two as near to a third, one takes it; who is clustered besides does not decide which."""
+    height = 0.75**0.5
+    near = [
+        placed("omega", 0, (0.5, height)),
+        placed("omega", 1, (1.0, 0.0)),
+        placed("omega", 2, (0.5, -height)),
+    ]
+    stranger = placed("omega", 3, (-0.8, -0.6))  # nearest to the last of them
+    told = set[frozenset[int]]()
+    for place in (None, 0, 1, 2, 3):
+        mixed = list(near)
+        if place is not None:
+            mixed.insert(place, stranger)
+        labels = average_linkage(mixed, 0.5)
+        groups = {
+            n: [s for s, label in zip(mixed, labels, strict=True) if label == n] for n in labels
+        }
+        told |= {frozenset(s.ordinal for s in group) for group in groups.values() if len(group) > 1}
+    assert len(told) == 1
+    assert len(next(iter(told))) == 2
 
 
 def test_a_pool_forgets_what_was_taken_and_keeps_the_rest() -> None:
