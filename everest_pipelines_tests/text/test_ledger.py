@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
+import math
 import os
 import random
 import signal
@@ -10,10 +13,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from everest_pipelines.text import ledger
+from everest_pipelines.text import bare, ledger
 from everest_pipelines.text.errors import CallerError
 from everest_pipelines.text.home import Home
 
@@ -235,3 +241,31 @@ def test_the_newest_entry_is_found_behind_long_lines(home: Home) -> None:
     last = ledger.append(home, "note", {"text": "x y " * 60_000}, now=NOW)
     assert json.loads(only_file(home, "note").read_bytes().splitlines()[-1])["id"] == last["id"]
     assert ledger.verify(home) == []
+
+
+_FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | _FLOATS | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(_VALUES, st.binary(max_size=200), st.binary(max_size=90))
+def test_the_light_parts_say_what_the_standard_modules_say(
+    value: Any, message: bytes, key: bytes
+) -> None:
+    compact = {"separators": (",", ":"), "allow_nan": False}
+    assert bare.dumps(value) == json.dumps(value, ensure_ascii=False, **compact)
+    assert bare.dumps(value, canonical=True) == json.dumps(value, sort_keys=True, **compact)
+    assert bare.loads(f" {json.dumps(value)}\n") == value
+    assert bare.hmac_sha256(key, message) == hmac.new(key, message, hashlib.sha256).hexdigest()
+
+
+@pytest.mark.parametrize("text", ["", " ", "{", "{} {}", "nul", '{"a":}', "[1,]"])
+def test_what_is_no_json_is_refused_by_the_light_reader(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        bare.loads(text)
+    assert bare.loads("{}") == {}
+    with pytest.raises(ValueError, match=r"."):
+        bare.dumps(math.nan)
