@@ -19,7 +19,7 @@ CELL_TABLES = {
     "sleep": ["lessons", "merges", "predictions", "verifications"],
 }
 OTHERS = {
-    "transcripts": ["claude_code_folder", "ledger"],
+    "transcripts": ["claude_code_folder", "codex_folder", "ledger"],
     "outputs": [
         "published",
         "lessons_jsonl",

@@ -18,7 +18,7 @@ from everest_pipelines.text.settings import Settings
 
 # Raise it when a reader or the redaction is mended: every file is then read again, from the
 # lake's own copy where the source has gone.
-READER_VERSION = 1
+READER_VERSION = 2
 
 
 class PendingFile(Struct, frozen=True):
@@ -51,8 +51,9 @@ def roots(settings: Settings) -> list[tuple[Format, Path, str]]:
     for format_ in FORMATS:
         root: Path | None = getattr(settings, format_.root)
         if root is not None:
-            folder, pattern = format_.glob.split("/**/")
-            found.append((format_, root / folder, pattern))
+            for glob in format_.globs:
+                folder, pattern = glob.split("/**/")
+                found.append((format_, root / folder, pattern))
     return found
 
 

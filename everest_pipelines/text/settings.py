@@ -68,7 +68,11 @@ SETTINGS: tuple[Setting, ...] = (
         "Claude Code's folder; transcripts are read from its projects folder.",
     ),
     Setting(
-        "codex_dir", "EVEREST_CODEX_DIR", Kind.PATH, "~/.codex", "Codex's folder. Not read yet."
+        "codex_dir",
+        "EVEREST_CODEX_DIR",
+        Kind.PATH,
+        "~/.codex",
+        "Codex's folder; rollouts are read from its sessions and archived_sessions folders.",
     ),
     Setting(
         "copilot_dir",

@@ -20,6 +20,8 @@ SINK_BLOCK = 256 * 1024  # lines are redacted and handed over in blocks of about
 PAYLOAD_LINE = 16 * 1024  # bytes; shorter lines hold no image worth a search
 _PAYLOAD_KEYS = (b'"data":"', b'"base64":"', b'"data": "', b'"base64": "')
 _BASE64 = re.compile(rb"[A-Za-z0-9+/\\]{1024,}={0,2}")
+_DATA_URL = b";base64,"
+_DATA = re.compile(rb"(?:[A-Za-z0-9+/]+|\\/)+={0,2}")
 _BOM = b"\xef\xbb\xbf"
 
 Redact = Callable[[bytes], bytes]
@@ -45,6 +47,8 @@ def unredacted(data: bytes) -> bytes:
 
 def drop_payloads(line: bytes) -> bytes:
     """Replace long base64 strings of images and documents by their size and hash."""
+    if _DATA_URL in line:
+        line = _drop_data_urls(line)
     if b'"base64"' not in line:
         return line
     for key in _PAYLOAD_KEYS:
@@ -57,14 +61,28 @@ def drop_payloads(line: bytes) -> bytes:
             if end < 0:
                 break
             if end - begin >= 1024 and _BASE64.fullmatch(line, begin, end):
-                digest = hashlib.sha256(line[begin:end]).hexdigest()[:16]
-                mark = f"[base64 {end - begin} bytes sha256:{digest}]"
-                parts += [line[done:begin], mark.encode()]
+                parts += [line[done:begin], _mark_of(line[begin:end])]
                 done = end
             place = line.find(key, end)
         if parts:
             line = b"".join([*parts, line[done:]])
     return line
+
+
+def _drop_data_urls(line: bytes) -> bytes:
+    head, *rest = line.split(_DATA_URL)
+    parts = [head]
+    for piece in rest:
+        found = _DATA.match(piece)
+        if found is not None and found.end() >= 1024:
+            piece = _mark_of(found.group()) + piece[found.end() :]
+        parts += [_DATA_URL, piece]
+    return b"".join(parts)
+
+
+def _mark_of(payload: bytes) -> bytes:
+    digest = hashlib.sha256(payload).hexdigest()[:16]
+    return f"[base64 {len(payload)} bytes sha256:{digest}]".encode()
 
 
 def lines(

@@ -8,7 +8,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from everest_pipelines.core.records import Micros
-from everest_pipelines.core.transcripts import claude
+from everest_pipelines.core.transcripts import claude, codex
 from everest_pipelines.core.transcripts.lines import Redact, Sink, Suspects, unredacted
 from everest_pipelines.core.transcripts.reading import Reading
 
@@ -36,7 +36,7 @@ class Format(Struct, frozen=True):
     name: str
     agent: str  # what stands in a turn's ``agent``
     root: str  # the setting that names the watched directory
-    glob: str  # below that directory
+    globs: tuple[str, ...]  # below that directory, each ``folder/**/pattern``
     recognises: Callable[[bytes, str], bool]  # by the file's beginning, not by its name
     read: Reader
 
@@ -46,9 +46,17 @@ FORMATS: tuple[Format, ...] = (
         name="claude-code",
         agent=claude.NAME,
         root="claude_dir",
-        glob="projects/**/*.jsonl",
+        globs=("projects/**/*.jsonl",),
         recognises=claude.recognises,
         read=claude.read,
+    ),
+    Format(
+        name="codex",
+        agent=codex.NAME,
+        root="codex_dir",
+        globs=("sessions/**/rollout-*.jsonl", "archived_sessions/**/rollout-*.jsonl"),
+        recognises=codex.recognises,
+        read=codex.read,
     ),
 )
 
