@@ -18,6 +18,7 @@ def _words(listed: str) -> frozenset[str]:
 NEGATORS = _words(
     """
     not no never don't dont doesn't didn't can't cannot won't mustn't shouldn't isn't aren't avoid
+    hadn't haven't hasn't wasn't weren't
     stop without instead rather nor neither forbidden skip over than
     nicht kein keine keinen keiner keinem nie niemals statt anstatt ohne weder
     nunca jamás sin
@@ -26,14 +27,27 @@ NEGATORS = _words(
 )
 # "never X without Y", "never X before Y": the order of the two is asked for, not X refused.
 CONDITIONS = _words("without before until unless bevor ohne ehe except sin antes")
+# "remove those comments": what is to go is refused, "never delete X" asks for X.
+REMOVES = _words("remove delete drop entferne lösche")
+_LIMITS = re.compile(r"\b(?:before|after|until|unless|when|once|if|without|bevor|nachdem|wenn)\b")
 PREFERS = _words("prefer preferred prefers bevorzuge")
-PLACES = _words("in on at for when if inside within im am bei für wenn en")
+PLACES = _words("in on at for from when if inside within im am bei für aus wenn en")
 # "you left it without tests", "why are you still using X": tells what was wrong.
 COMPLAINT = re.compile(
-    r"(?:and |but |again,? )?(?:why (?:did|are|do|is|have|would) )?"
+    r"(?:and |but |again,? )?"
+    r"(?:why (?:did|are|do|is|have|would|were|was) (?:you|there)\b(?! not\b)|"
     r"(?:you|there)(?: just|'ve| have| again| still)? ?"
-    r"(?:are \w+ing|is|still|hadn't|did|do|put|left|wrote|rewrote|made|forgot|broke|keep|\w+ed)\b"
+    r"(?:(?:did|put|left|wrote|made|keep)\b(?!n't)|"  # says nothing by itself: read over
+    r"(?=(?:are \w+ing|is|still|do|rewrote|broke|\w+ed)\b)))"
 )
+# "you didn't run the tests", "you forgot the tests": what was left undone is asked for.
+OMISSION = re.compile(
+    r"(?:and |but |again,? )?(?:why )?(?:you|there)(?:'ve| have)?(?: again| still)? ?"
+    r"(?:did(?:n't| not)|have(?:n't| not)|has(?:n't| not)|had(?:n't| not)|never|not|"
+    r"forgot(?: to| about)?|missed|skipped|omitted|failed to)\b"
+)
+# "that test only checks your mock": tells how the agent's work is, and asks for nothing.
+DESCRIPTION = re.compile(r"(?:that|this|those|these)\b(?!.*\b(?:must|should|needs?)\b).*\byours?\b")
 # "why aren't we using X?" asks for X.
 ASKS_WHY_NOT = re.compile(
     r"^why (?:are|do|did|is|have|would)(?:n't| not) (?:we|you|they|it|there)\b"
@@ -57,6 +71,12 @@ LIGHT = _words(
     """
 )
 
+# Idioms that say "no": put into words that the guard reads.
+IDIOMS = (
+    (re.compile(r"\btake (?:the |those |these |all )*([\w .`-]{1,40}?) out\b"), r"remove \1"),
+    (re.compile(r"\bget rid of\b"), "remove"),
+    (re.compile(r"\b(?:keep|leave) ([\w .`-]{1,40}?) out of\b"), r"never put \1 in"),
+)
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+|[\u3002\uff01\uff1f\n]")
 CLAUSE_END = re.compile(
     r"[,;:\u2014\u2013\uff0c\uff1b\uff1a\u3001]\s*|\s-\s"
@@ -118,6 +138,8 @@ _COMPILED_AXES = tuple((name, re.compile(one), re.compile(two)) for name, one, t
 # Words that say the same in a rule; each is replaced by the first of its line.
 _SYNONYMS = """
 short brief concise terse short
+answer reply respond response
+deploy release ship rollout
 ok go-ahead goahead approval consent permission okay
 pr pull-request
 delete remove drop
@@ -161,6 +183,7 @@ _TOKEN = re.compile(
     r"(?<!\w)--?[a-z][\w-]*"  # a flag is one word: --no-verify negates nothing
     r"|(?:[\w@~.-]*/)+[\w@.*-]*"  # a path
     r"|[\w@][\w@]*(?:\.[\w]+)+"  # a file name, a version
+    r"|(?<![\w.])\.[a-z]\w+(?:\.\w+)*"  # a hidden file: .env is not the environment
     r"|[^\W_]+(?:'[^\W_]+)?|_\w+"
 )
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
@@ -210,6 +233,11 @@ def stem(token: str) -> str:
     return _SAME.get(word, word)
 
 
+def removes(clause: str, token: str) -> bool:
+    """Whether the clause, which begins with ``token``, wants something gone for good."""
+    return token in REMOVES and not _LIMITS.search(clause)
+
+
 def is_empty(token: str, word: str) -> bool:
     """Whether a word carries no decision: a function word or a verb like "use"."""
     return not word or token in STOP_WORDS or token in LIGHT or word in LIGHT
@@ -232,14 +260,14 @@ def permission(flat: str) -> int:
     return 1 if _DEMANDS.search(flat) else 0
 
 
-def poles(flat: str) -> list[tuple[str, int]]:
-    """The ends of the axes that the text names."""
-    found: list[tuple[str, int]] = []
-    for name, one, two in _COMPILED_AXES:
-        if one.search(flat):
-            found.append((name, 0))
-        if two.search(flat):
-            found.append((name, 1))
+def poles(flat: str) -> dict[tuple[str, int], str]:
+    """The ends of the axes that the text names, and the words that name them."""
+    found: dict[tuple[str, int], str] = {}
+    for name, *ends in _COMPILED_AXES:
+        for end, pattern in enumerate(ends):
+            named = pattern.search(flat)
+            if named:
+                found[name, end] = named[0]
     return found
 
 
@@ -247,7 +275,7 @@ def _fill_synonyms() -> None:
     for line in _SYNONYMS.strip().splitlines():
         first, *rest = line.split()
         for word in rest:
-            _SAME[word] = first
+            _SAME[word] = stem.__wrapped__(first)
     for word, first in list(_SAME.items()):
         _SAME.setdefault(stem.__wrapped__(word), first)
 

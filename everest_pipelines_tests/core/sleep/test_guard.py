@@ -30,6 +30,11 @@ from everest_pipelines.text.hashed import mask_error
         ("Bundle with rollup.", "Bundle with parcel.", Block.WORD),
         ("Trust the spec; change the code.", "Trust the code; change the spec.", Block.ORDER),
         ("You may use --no-verify.", "You may not use --no-verify.", Block.POLARITY),
+        ("Keep the old shims.", "Remove the old shims.", Block.POLARITY),
+        ("Run the suite before a push.", "Don't run the suite before a push.", Block.POLARITY),
+        ("Delete the branch.", "Never delete the branch.", Block.POLARITY),
+        ("Push with force in CI.", "Never push with force in CI.", Block.POLARITY),
+        ("Keep tests in lib.", "Keep tests, but not in lib.", Block.POLARITY),
         ("nimm npm, nicht pnpm", "nimm pnpm, nicht npm", Block.PREFERENCE),
         ("这里用 npm, 别用 pnpm", "这里用 pnpm, 别用 npm", Block.PREFERENCE),
     ],
@@ -50,6 +55,14 @@ def test_rules_that_must_not_meet_are_kept_apart(a: str, b: str, block: Block) -
         ("Why aren't we using table-driven tests?", "Use table-driven tests."),
         ("Never use --no-verify.", "Don't use --no-verify, ever."),
         ("Open PRs against next.", "Open pull requests against `next`."),
+        ("no emojis in docs", "take the emojis out of the docs, we don't use them"),
+        ("Always quote shell variables.", "you left $DIR unquoted again, quote it"),
+        ("Write the changelog entry in the same commit.", "you forgot the changelog again"),
+        ("Run pyright before every push.", "you didn't run pyright before the push"),
+        ("Keep secrets out of logs.", "never log tokens or passwords"),
+        ("Format with biome.", "you formatted with prettier again, we use biome here"),
+        ("Keep the .env out of git.", "Settings come from the environment, not from git."),
+        ("Keep functions short.", "that function of yours has 200 lines, split it up"),
     ],
 )
 def test_the_same_rule_in_other_words_may_meet(a: str, b: str) -> None:
@@ -92,6 +105,7 @@ def test_a_long_number_is_swapped_wherever_it_stands() -> None:
 
 def test_another_subject_is_no_clash() -> None:
     assert clash(stance("Always squash commits."), stance("Never squash commits."))
+    assert clash(stance("Answer in detail."), stance("Keep answers brief."))
     assert not clash(stance("Squash commits."), stance("Never push commits to main on a Friday."))
     assert not clash(stance("The API runs on port 1."), stance("The API runs on port 2."))
 
