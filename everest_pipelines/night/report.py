@@ -30,6 +30,7 @@ from everest_pipelines.core.render.morning import (
     Predictions,
     RepeatedError,
 )
+from everest_pipelines.core.sleep.predict import score
 from everest_pipelines.lake.days import Days
 from everest_pipelines.lake.operational import FileRow, QuarantineRow
 from everest_pipelines.night import published
@@ -161,19 +162,15 @@ def _predictions(ws: Workspace, horizon: Day) -> Predictions:
     done: list[Verification] = [
         r for day, _, r in ws.history.rows("verifications") if day <= horizon
     ]
-    came = sum(1 for row in done if row.outcome)
-    brier = base = None
-    if done:
-        rate = came / len(done)
-        brier = sum((row.probability - row.outcome) ** 2 for row in done) / len(done)
-        base = rate * (1 - rate)
+    scored = score(done)
+    came = scored.came_true if scored else 0
     return Predictions(
         made=len(made),
         came_true=came,
         did_not=len(done) - came,
         open=len(made) - len(done),
-        brier=brier,
-        base_brier=base,
+        brier=scored.brier if scored else None,
+        base_brier=scored.base_brier if scored else None,
     )
 
 

@@ -397,13 +397,15 @@ class Project:
                 continue
             if lesson.strength(ordinal) < PREDICTED_FROM:
                 continue
-            made = predict.predict(
-                lesson_id,
-                lesson.text,
+            likely = predict.probability(
                 lesson.history.tally,
                 self._tallies[lesson.kind],
-                day=day,
-                made_at=self._day_end(day),
+                kind=lesson.kind,
+                seen=sorted({source.ordinal for source in lesson.sources.values()}),
+                today=ordinal,
+            )
+            made = predict.predict(
+                lesson_id, lesson.text, likely, day=day, made_at=self._day_end(day)
             )
             lesson.history.open.append(predict.Open(made, frozenset(lesson.families())))
             done.predictions.append((day, made))

@@ -31,7 +31,25 @@ def measures(
     with wordless("measures"):
         counts = _counts(night, horizon)
         by_day = {day: _counts(night, day) for day in _window(night, horizon)}
-    return report(context, "measures", {"horizon": horizon, **counts, "by_day": by_day})
+        told = _predictions(night, horizon)
+    return report(context, "measures", {"horizon": horizon, **counts, **told, "by_day": by_day})
+
+
+def _predictions(night: NightRun, horizon: "Day") -> dict[str, object]:
+    """Brier against the base rate, and the calibration table, of all that was resolved so far."""
+    from everest_pipelines.core.sleep.predict import score
+
+    resolved = night.ws.history.rows("verifications", horizon)
+    scored = score(row for _, _, row in resolved)
+    if scored is None:
+        return {}
+    table = ["| said | came | predictions |", "| --- | --- | --- |"]
+    table += [f"| {band.said:.0%} | {band.came:.0%} | {band.count} |" for band in scored.bands]
+    return {
+        "brier": round(scored.brier, 4),
+        "brier_of_base_rate": round(scored.base_brier, 4),
+        "calibration": dg.MetadataValue.md("\n".join(table)),
+    }
 
 
 def _window(night: NightRun, horizon: "Day") -> "list[Day]":

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from everest_pipelines.core.records import EpisodeKind, LessonKind, State
+from everest_pipelines.core.sleep import predict
 from everest_pipelines.core.sleep.fold import Folded
 from everest_pipelines_tests.core.sleep import making
 from everest_pipelines_tests.core.sleep.making import (
@@ -290,7 +291,7 @@ def test_a_prediction_is_confirmed_by_another_family_or_fails_the_day_after_it_i
     rows = [said(TABLES, 0, "a"), said(TABLES, 3, "a", name="same"), said(TABLES, 4, "b")]
     done = folded(rows, 4)
     made = done.predictions[0][1]
-    assert (made.due_on, made.probability) == (day_of(14), 0.5)
+    assert (made.due_on, made.probability) == (day_of(14), predict.PRIOR_ELSE)
     (day, outcome), *more = done.verifications
     assert (day, outcome.outcome, outcome.by_episode, more) == (
         day_of(4),
@@ -302,6 +303,21 @@ def test_a_prediction_is_confirmed_by_another_family_or_fails_the_day_after_it_i
     assert [(d, v.outcome) for d, v in alone.verifications] == [(day_of(15), False)]
     assert folded(rows[:1], 14).verifications == []
     assert done.predictions[-1][1].probability > alone.predictions[0][1].probability
+
+
+@pytest.mark.parametrize("shift", [1, 9, 40])
+def test_a_prediction_knows_nothing_of_what_comes_later(shift: int) -> None:
+    past = [said(TABLES, 0, "a"), failed(MISSING, 1, "a"), failed(MISSING, 3, "b")]
+    future = [failed(MISSING, 6, "c"), said(TABLES, 8, "d"), failed(MISSING, 20, "e")]
+    later = [failed(MISSING, 6 + shift, "c"), said("Use pnpm.", 8 + shift, "d")]
+
+    def made(rows: list[Row], through: int) -> list[tuple[str, str, float]]:
+        done = folded(rows, 70).predictions
+        return [(d, p.lesson_id, p.probability) for d, p in done if d <= day_of(through)]
+
+    assert len(made(past, 5)) >= 2
+    assert made(past + future, 5) == made(past + later, 5) == made(past, 5)
+    assert made(past + future, 70) != made(past + later, 70), "the control: the future counts later"
 
 
 SENTENCES = (

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from everest_pipelines.core.records import EVERYWHERE, LessonKind, State
+from everest_pipelines.core.records import EVERYWHERE, LessonKind, State, Verification
 from everest_pipelines.core.sleep import predict
 from everest_pipelines.core.sleep.calibration import Cuts, calibration_of, centred
 from everest_pipelines.core.sleep.cluster import Pool, average_linkage
@@ -50,11 +50,47 @@ def test_a_lesson_archives_by_decay_unless_the_person_keeps_it() -> None:
     assert not is_archived(msgspec.structs.replace(row, state=State.APPROVED), late)
 
 
+def likely(own: predict.Tally, of_kind: predict.Tally, seen: list[int], today: int) -> float:
+    return predict.probability(own, of_kind, kind=LessonKind.ERROR, seen=seen, today=today)
+
+
 def test_a_probability_moves_from_the_kinds_base_rate_to_the_lessons_own_history() -> None:
-    kind = predict.Tally(hits=1, tries=8)
-    assert predict.probability(predict.Tally(), predict.Tally()) == 0.5
-    assert predict.probability(predict.Tally(), kind) == 0.2
-    assert predict.probability(predict.Tally(hits=20, tries=20), kind) > 0.9
+    nothing = predict.Tally()
+    assert likely(nothing, nothing, [5], 5) == predict.PRIOR[LessonKind.ERROR]
+    rare, often = predict.Tally(hits=1, tries=40), predict.Tally(hits=36, tries=40)
+    assert likely(nothing, rare, [5], 5) < 0.1 < 0.7 < likely(nothing, often, [5], 5)
+    assert likely(predict.Tally(hits=40, tries=40), rare, [5], 5) > 0.8
+
+
+def test_a_probability_fades_with_the_days_since_and_slower_after_longer_gaps() -> None:
+    nothing = predict.Tally()
+    fresh = likely(nothing, nothing, [5], 5)
+    assert likely(nothing, nothing, [5], 12) == fresh / 2
+    assert likely(nothing, nothing, [5], 90) < 0.001
+    assert likely(nothing, nothing, [5, 35, 65], 95) == fresh / 2
+    assert likely(nothing, nothing, [63, 64, 65], 72) == fresh / 2
+
+
+def test_a_score_compares_what_was_said_with_what_came() -> None:
+    def row(probability: float, outcome: bool) -> Verification:
+        return Verification(
+            prediction_id="p",
+            lesson_id="l",
+            outcome=outcome,
+            resolved_on="2026-01-01",
+            probability=probability,
+        )
+
+    assert predict.score([]) is None
+    found = predict.score([row(0.9, True), row(0.1, False), row(0.15, True), row(0.0, False)])
+    assert found is not None
+    assert (found.count, found.came_true, found.base_brier) == (4, 2, 0.25)
+    assert found.brier == pytest.approx((0.01 + 0.01 + 0.7225) / 4)
+    assert [(band.at_least, band.count, band.came) for band in found.bands] == [
+        (0.0, 1, 0.0),
+        (0.1, 2, 0.5),
+        (0.8, 1, 1.0),
+    ]
 
 
 def test_an_unknown_space_gets_documented_defaults_and_the_built_in_one_is_fitted() -> None:
