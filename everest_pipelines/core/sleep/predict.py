@@ -21,7 +21,7 @@ PRIOR_ELSE = 0.15  # of the other kinds
 KIND_WEIGHT = 8.0  # how many outcomes the prior counts for against those of the project's own kind
 OWN_WEIGHT = 8.0  # how many outcomes the kind's rate counts for against the lesson's own
 # Days without it after which it is half as likely: all 15 that came true had been seen in the week
-# before, none of the 96 that were last seen earlier. A lesson with longer gaps of its own keeps them.
+# before, none of the 96 that were last seen earlier. A lesson with longer gaps of its own fades so.
 FADES = 7.0
 
 
