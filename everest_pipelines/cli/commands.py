@@ -111,6 +111,12 @@ def _wrong(parser: Parser) -> None:
     parser.add_argument("--why", default="")
 
 
+def _review(parser: Parser) -> None:
+    parser.add_argument("--json", action="store_true", help="list what waits; decide nothing")
+    parser.add_argument("id", nargs="?", help="one lesson, whatever its state")
+    parser.add_argument("--project", metavar="KEY", help="a project key, or the start of one")
+
+
 def _remember(parser: Parser) -> None:
     _json(parser)
     parser.add_argument("text")
@@ -144,6 +150,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("lessons", "the lessons as published", "memory:lessons", _lessons),
     Command("recall", "lessons that bear on some words", "memory:recall", _recall),
     Command("wrong", "a lesson is wrong: hide it at once", "wrong:run", _wrong),
+    Command("review", "decide what waits: approve, pin, edit, reject", "review:run", _review),
     Command("remember", "tell the memory something yourself", "memory:remember", _remember),
     Command("morning", "the report of the last night", "memory:morning", _nothing),
     Command("sql", "ask the published tables", "sql:run", _sql),

@@ -12,11 +12,8 @@ from everest_pipelines.recall import overlay
 from everest_pipelines.recall.format import plain
 from everest_pipelines.recall.snapshot import Lesson, open_snapshot
 from everest_pipelines.text import ledger
-from everest_pipelines.text.errors import BusyError, CallerError, EverestError
+from everest_pipelines.text.errors import CallerError
 from everest_pipelines.text.home import Home
-from everest_pipelines.text.settings import Settings
-
-FOLLOWS = ("The agents' files follow when the run at work ends; then: everest publish",)
 
 
 def run(arguments: Namespace) -> int:
@@ -32,7 +29,9 @@ def run(arguments: Namespace) -> int:
     fresh = _hide(place, lesson, arguments.why or "wrong")
     if not arguments.json:
         print(("Hidden: " if fresh else "Was hidden already: ") + plain(lesson.text), flush=True)
-    left = _take_out(place, settings, lesson.id)
+    from everest_pipelines.cli.taking import FOLLOWS, publish_now
+
+    left = publish_now(place, settings, "everest wrong", without=lesson.id)
     if arguments.json:
         answer(
             {"lesson_id": lesson.id, "text": lesson.text, "changed": fresh, "published": not left}
@@ -66,6 +65,7 @@ def _hide(place: Home, lesson: Lesson, why: str) -> bool:
         entry = {
             "lesson_id": lesson.id,
             "value_key": lesson.value_key,
+            "scope": lesson.scope,
             "why": why,
             "via": "everest wrong",
         }
@@ -76,37 +76,3 @@ def _hide(place: Home, lesson: Lesson, why: str) -> bool:
 def _is_kept(place: Home, lesson: Lesson) -> bool:
     """Whether the ledger knows too: a call that was ended between the two has left it out."""
     return any(one.get("lesson_id") == lesson.id for one in ledger.read(place, ("veto",)).entries)
-
-
-def _take_out(place: Home, settings: Settings, lesson_id: str) -> tuple[str, ...] | None:
-    """Publish and render what is left; None when the lesson is out, else sentences.
-
-    Whatever fails here, the lesson stays hidden from every way of recall.
-    """
-    try:
-        from everest_pipelines.lake.generations import current
-        from everest_pipelines.lake.lock import held
-        from everest_pipelines.night.publish import publish
-        from everest_pipelines.night.render import render
-        from everest_pipelines.night.workspace import open_workspace
-
-        with held(place, "everest wrong", wait=False):
-            generation = current(place)
-            if generation is None:
-                return None
-            ws = open_workspace(place, settings)
-            done = publish(ws, generation.manifest.horizon)
-            failures = render(ws).failures
-    except BusyError:
-        return FOLLOWS
-    except (EverestError, OSError) as error:
-        return (f"It is hidden, but the agents' files still hold it: {error}",)
-    everything = any(gate.project == "" for gate in done.blocked)
-    if everything or any(lesson.lesson_id == lesson_id for lesson in done.visible):
-        return (
-            *(f"not published: {one.gate} {one.project}: {one.sentence}" for one in done.blocked),
-            "It is hidden; the agents' files follow with the next: everest night",
-        )
-    if failures:
-        return tuple(f"left behind: {failure.where}: {failure.what}" for failure in failures)
-    return None

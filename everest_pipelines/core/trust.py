@@ -88,6 +88,7 @@ ACTIONS: dict[str, State] = {
     "retire": State.RETIRED,
 }
 _BURIES = frozenset({"reject", "wrong"})
+ACTIONS_ENDING = _BURIES | {"retire"}
 _RAISES = frozenset({"approve", "pin", "edit"})
 _NEEDS_PERSON = frozenset({LessonKind.SURPRISE, LessonKind.NOTE})  # the agent's own claims
 
@@ -277,15 +278,29 @@ def unresolved(revisions: Sequence[LessonRevision], entries: Iterable[Entry]) ->
     ]
 
 
-def vetoed(entries: Iterable[Entry]) -> frozenset[str]:
-    """Ids and value keys hidden by deleted or edited files until the person decides in review."""
-    hidden: set[str] = set()
+def vetoes(entries: Iterable[Entry]) -> list[Entry]:
+    """What hides lessons until the person decides in review: called wrong, a file taken away."""
+    open_: list[Entry] = []
     for entry in in_order(entries):
-        names = keys_of(entry) | {str(entry.get("lesson_id", ""))}
-        if entry.get("kind") == "veto":
-            hidden = hidden - names if entry.get("action") == "lift" else hidden | names
-        elif decided(entry) is not None and entry["action"] in _RAISES:
-            hidden -= names
+        names = _names(entry)
+        lifts = entry.get("kind") == "veto" and entry.get("action") == "lift"
+        if lifts or (decided(entry) is not None and entry["action"] not in ACTIONS_ENDING):
+            open_ = [one for one in open_ if not names & _names(one)]
+        elif entry.get("kind") == "veto":
+            open_.append(entry)
+    return open_
+
+
+def _names(entry: Entry) -> set[str]:
+    return keys_of(entry) | {str(entry.get("lesson_id", ""))} - {""}
+
+
+def vetoed(entries: Iterable[Entry], last: Mapping[str, LessonRevision]) -> frozenset[str]:
+    """Ids and value keys that open vetoes hide; also the lesson that they resolve to by now."""
+    hidden: set[str] = set()
+    for entry in vetoes(entries):
+        hidden |= _names(entry)
+        hidden.add(resolve(entry, last) or "")
     return frozenset(hidden - {""})
 
 
@@ -307,7 +322,7 @@ def visible(
     rows = newest(apply_entries(list(current.values()), entries)).values()
     rows = list(rows)
     dead = {name: tombstones(entries, scope=name) for name in {row.scope for row in rows}}
-    hidden = vetoed(entries) | overlay
+    hidden = vetoed(entries, {row.lesson_id: row for row in rows}) | overlay
     shown = [
         row
         for row in rows

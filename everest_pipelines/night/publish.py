@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -24,7 +25,8 @@ from everest_pipelines.lake import publish as generations
 from everest_pipelines.lake import raw
 from everest_pipelines.lake.days import Days, closed
 from everest_pipelines.lake.operational import ProjectRow
-from everest_pipelines.night import derive, published, sleep
+from everest_pipelines.night import derive, edits, published, sleep
+from everest_pipelines.night.edits import Edits
 from everest_pipelines.night.gates import (
     ACCEPTABLE,
     GATES,
@@ -59,6 +61,7 @@ class Publication(Struct, kw_only=True):
     updated: int = 0
     removed: int = 0
     merged: int = 0
+    edits: Edits = msgspec.field(default_factory=Edits)
     seconds: float = 0.0
 
     @property
@@ -84,9 +87,11 @@ def publish(
         )
     for gate in accept:
         ledger.append(ws.home, "accept", {"gate": gate, "why": why, "by": "owner"}, now=ws.now())
+    edited = edits.take(ws)
     inputs = _inputs(ws, horizon)
     if not accept and (unchanged := _unchanged(ws, horizon, inputs)) is not None:
         unchanged.seconds = watch.seconds
+        unchanged.edits = edited
         return unchanged
     ws.progress.begin(STAGE, 1, "generations")
     candidate = candidate_of(ws, horizon)
@@ -94,6 +99,7 @@ def publish(
     blocked = blocked_projects(gates)
     before = published.current(ws.home)
     done = Publication(horizon=horizon, gates=gates, generation=before.name if before else "")
+    done.edits = edited
     if "" not in blocked:
         shown = [lesson for lesson in candidate.visible if lesson.scope not in blocked]
         hidden = overlay.hidden(ws.home) | candidate.rejected_ids

@@ -5,13 +5,17 @@ from __future__ import annotations
 import hashlib
 import re
 import stat
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from msgspec import Struct
 
-from everest_pipelines.core.records import ProjectKey, moment
+from everest_pipelines.core.records import LessonRevision, ProjectKey, moment
 from everest_pipelines.core.render import BrokenMarkersError, splice, unsplice
+from everest_pipelines.core.render.edited import texts_of_section
+from everest_pipelines.core.render.plain import file_name
 from everest_pipelines.lake.operational import ProjectRow
 from everest_pipelines.night import published
 from everest_pipelines.night.workspace import Failure, Workspace
@@ -62,6 +66,7 @@ def render(ws: Workspace) -> RenderReport:
     if not ws.settings.render or generation is None:
         return report
     folders = folders_of(ws)
+    known = _lessons(published.lessons(ws.home, generation))
     for memory in _left(ws, {_memory(ws, folder) for folder in folders}):
         _render_folder(ws, memory / _NOTHING, memory, generation.name, report)
     for folder, projects in sorted(folders.items()):
@@ -72,8 +77,16 @@ def render(ws: Workspace) -> RenderReport:
             report.shared_folders.append(folder)
             continue
         source = generation.path / "render" / next(iter(projects))
-        _render_folder(ws, source, memory, generation.name, report)
+        _render_folder(ws, source, memory, generation.name, report, known)
     return report
+
+
+def _lessons(lessons: Iterable[LessonRevision]) -> dict[str, dict[str, str]]:
+    """What the ledger keeps of each lesson that has a file, by the file's name."""
+    return {
+        file_name(one.lesson_id): {"lesson_id": one.lesson_id, "value_key": one.value_key}
+        for one in lessons
+    }
 
 
 def _left(ws: Workspace, wanted: set[Path]) -> list[Path]:
@@ -84,7 +97,12 @@ def _left(ws: Workspace, wanted: set[Path]) -> list[Path]:
 
 
 def _render_folder(
-    ws: Workspace, source: Path, memory: Path, generation: str, report: RenderReport
+    ws: Workspace,
+    source: Path,
+    memory: Path,
+    generation: str,
+    report: RenderReport,
+    known: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
 ) -> None:
     wanted = {path.name: path.read_bytes() for path in source.glob(LESSON_FILES)}
     section_file = source / MEMORY_FILE
@@ -119,6 +137,12 @@ def _render_folder(
             name: hashlib.sha256(content).hexdigest() for name, content in sorted(wanted.items())
         },
         "section": hashlib.sha256(section.encode()).hexdigest(),
+        # so that what is done to the files later can be told, lesson by lesson
+        "lessons": {name: known[name] for name in sorted(wanted) if name in known},
+        "lines": {
+            name: hashlib.sha256(line.encode()).hexdigest()
+            for name, line in sorted((texts_of_section(section) or {}).items())
+        },
     }
     # Also when nothing was written: a render that was killed has left files and no entry.
     if changed or not _is_known(ws, entry):
@@ -130,7 +154,7 @@ def _is_known(ws: Workspace, entry: dict[str, Any]) -> bool:
     said = [one for one in _renders(ws) if one["folder"] == entry["folder"]]
     if not said:
         return not entry["files"]
-    return all(said[-1].get(name) == entry[name] for name in ("files", "section"))
+    return all(said[-1].get(name) == entry[name] for name in ("files", "section", "lessons"))
 
 
 def _renders(ws: Workspace) -> list[dict[str, Any]]:

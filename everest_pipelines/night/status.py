@@ -12,7 +12,7 @@ from msgspec import Struct
 from everest_pipelines.core.records import Day, moment
 from everest_pipelines.lake.days import Days
 from everest_pipelines.lake.operational import FileRow, QuarantineRow
-from everest_pipelines.night import derive, publish, published, sleep
+from everest_pipelines.night import derive, edits, publish, published, review, sleep
 from everest_pipelines.night.look import look
 from everest_pipelines.night.report import left_files
 from everest_pipelines.night.workspace import Failure, Workspace, horizon_of
@@ -72,7 +72,9 @@ def status(ws: Workspace) -> Status:
         quarantined=dict(sorted(Counter(row.reason for row in quarantined).items())),
         unknown_types=_unknown(files),
         failures=[Failure(row.path, row.error) for row in left_files(files)]
-        + list(looked.unreadable),
+        + list(looked.unreadable)
+        + [Failure("rendered files", question) for question in edits.look(ws).questions]
+        + [Failure("ledger", one) for one in review.unanswered(ws)],
         event_log_bytes=_size(ws.home.dagster),
         home_bytes=_size(ws.home.root),
     )

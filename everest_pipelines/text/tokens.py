@@ -62,8 +62,6 @@ STOP_WORDS = frozenset(
 )
 
 
-
-
 class _Cuts(dict[int, str]):
     """For ``str.translate``: what parts words becomes a space. Filled as signs are met."""
 
