@@ -81,7 +81,7 @@ def recall(arguments: Namespace) -> int:
         query = " ".join(arguments.query)
         hits = search(snapshot, query, project=project, k=arguments.k, hidden=hidden(place))
     if arguments.json:
-        answer({"project": project, "hits": [hit._asdict() for hit in hits]})
+        answer({"project": project, "hits": [hit.as_dict() for hit in hits]})
     elif hits:
         print(terminal(hits, explain=arguments.explain), end="")
     if known is None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from everest_pipelines.recall import rank
 from everest_pipelines.recall.project import canonical
+from everest_pipelines.recall.replaced import replacements
 from everest_pipelines.recall.terms import index_terms
 
 _PAGE_BYTES = 4096
@@ -42,6 +45,7 @@ def content(
                 ("version", str(version)),
                 ("generation", generation),
                 ("newest_at", str(max(newest_lesson, newest_episode))),
+                ("names", str(connection.execute("SELECT count(*) FROM names").fetchone()[0])),
                 *_sizes(connection, "lessons"),
                 *_sizes(connection, "episodes"),
             ],
@@ -57,11 +61,16 @@ def content(
 def _lessons(connection: sqlite3.Connection, lessons: Iterable[Mapping[str, Any]]) -> int:
     ordered = sorted(lessons, key=lambda one: (one["scope"], -one["strength"], one["id"]))
     rows: list[tuple[Any, ...]] = []
+    names: set[tuple[str, int]] = set()
+    texts: list[set[str]] = []
     for row, one in enumerate(ordered, start=1):
         terms = index_terms(one["text"])
         known = set(terms)
-        more = index_terms(f"{one['fix']}\n{one['quote']}")
+        aliases = list(one.get("aliases", ()))
+        more = index_terms("\n".join([one["fix"], one["quote"], *aliases]))
         terms += [term for term in dict.fromkeys(more) if term not in known]
+        names |= {(" ".join(index_terms(name)), row) for name in aliases}
+        texts.append(known)
         rows.append(
             (
                 row,
@@ -77,39 +86,74 @@ def _lessons(connection: sqlite3.Connection, lessons: Iterable[Mapping[str, Any]
                 one["seen"],
                 _micros(one["last_seen"]),
                 one["value_key"],
+                " ".join(one.get("sources", ())),
                 " ".join(terms),
             )
         )
-    _fill(connection, "lessons", rows, scope_at=3)
+    held = Counter(term for row in rows for term in set(row[14].split()))
+    weigh = {term: rank.idf(len(rows), count) for term, count in held.items()}
+    rows = [
+        (*row, round(math.fsum(weigh[term] for term in sorted(text)), 6))
+        for row, text in zip(rows, texts, strict=True)
+    ]
+    _fill(connection, "lessons", rows, scope_at=3, terms_at=14)
+    connection.executemany(
+        "INSERT INTO names VALUES (?, ?)", sorted(name for name in names if name[0])
+    )
     return max((row[11] for row in rows), default=0)
 
 
 def _episodes(connection: sqlite3.Connection, episodes: Iterable[Mapping[str, Any]]) -> int:
-    ordered = sorted(episodes, key=lambda one: (one["project"], one["occurred_at"], one["id"]))
-    rows: list[tuple[Any, ...]] = []
-    for row, one in enumerate(ordered, start=1):
-        said = dict.fromkeys((one["title"], one["gist"], one["quote"]))
-        terms = " ".join(index_terms("\n".join(said)))
-        fields = ("id", "project", "kind", "title", "gist", "quote", "session", "occurred_at")
-        rows.append((row, *(one[field] for field in fields), terms))
-    _fill(connection, "episodes", rows, scope_at=2)
-    return max((row[8] for row in rows), default=0)
+    """Those of one session lie together in the order of time: neighbours are rows beside rows."""
+    given = list(episodes)
+    begun: dict[tuple[str, str], int] = {}
+    for one in given:
+        key = (one["project"], one["session"])
+        begun[key] = min(begun.get(key, one["occurred_at"]), one["occurred_at"])
+    ordered = sorted(
+        given,
+        key=lambda one: (
+            one["project"],
+            begun[one["project"], one["session"]],
+            one["session"],
+            one["occurred_at"],
+            one["id"],
+        ),
+    )
+    said = ["\n".join(dict.fromkeys((one["title"], one["gist"], one["quote"]))) for one in ordered]
+    terms = [index_terms(text) for text in said]
+    replaced_by = replacements(
+        [(one["project"], one["occurred_at"]) for one in ordered], said, terms
+    )
+    fields = ("id", "project", "kind", "title", "gist", "quote", "session", "occurred_at")
+    rows = [
+        (row, *(one[field] for field in fields), " ".join(terms[row - 1]), replaced_by.get(row))
+        for row, one in enumerate(ordered, start=1)
+    ]
+    _fill(connection, "episodes", rows, scope_at=2, terms_at=9)
+    return max((one["occurred_at"] for one in ordered), default=0)
 
 
 def _fill(
-    connection: sqlite3.Connection, part: str, rows: Sequence[tuple[Any, ...]], *, scope_at: int
+    connection: sqlite3.Connection,
+    part: str,
+    rows: Sequence[tuple[Any, ...]],
+    *,
+    scope_at: int,
+    terms_at: int,
 ) -> None:
     if not rows:
         return
     marks = ", ".join("?" * len(rows[0]))
     connection.executemany(f"INSERT INTO {part} VALUES ({marks})", rows)
     connection.executemany(
-        f"INSERT INTO {part}_index(rowid, terms) VALUES (?, ?)", ((row[0], row[-1]) for row in rows)
+        f"INSERT INTO {part}_index(rowid, terms) VALUES (?, ?)",
+        ((row[0], row[terms_at]) for row in rows),
     )
     documents: Counter[str] = Counter()
     spans: dict[str, tuple[int, int]] = {}
     for row in rows:
-        documents.update(set(row[-1].split()))
+        documents.update(set(row[terms_at].split()))
         first, _ = spans.get(row[scope_at], (row[0], row[0]))
         spans[row[scope_at]] = (first, row[0])
     connection.executemany(

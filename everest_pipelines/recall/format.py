@@ -5,7 +5,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 
-from everest_pipelines.recall.search import EpisodeHit, Hit
+from everest_pipelines.recall.episodes import EpisodeHit
+from everest_pipelines.recall.search import Hit
 
 DEFAULT_BUDGET = 600  # tokens
 _OPEN = (

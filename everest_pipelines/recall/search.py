@@ -2,51 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from typing import Any, NamedTuple
-
 from everest_pipelines.recall import rank
 from everest_pipelines.recall.snapshot import EVERYWHERE, LESSON_COLUMNS, Lesson, Snapshot
 from everest_pipelines.recall.terms import query_terms
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+    from typing import Any
+
 CANDIDATES = 64  # best by FTS5's own BM25, ranked again below
-_EPISODE_COLUMNS = "id, project, kind, title, gist, quote, session, occurred_at"
+VARIABLES = 900  # words looked up at once; SQLite's oldest limit is 999
 
 
-class Hit(NamedTuple):
+class Hit:
     """A lesson that bears on a prompt."""
 
-    lesson_id: str
-    short_id: str
-    text: str
-    score: float  # BM25 plus the small terms; comparable within one answer only
-    state: str
-    why: str  # the words in common, most telling first
-    kind: str
-    scope: str
-    fix: str
-    quote: str
+    __slots__ = (
+        "fix",
+        "kind",
+        "lesson_id",
+        "parts",
+        "quote",
+        "scope",
+        "score",
+        "short_id",
+        "state",
+        "text",
+        "why",
+    )
+
+    def __init__(
+        self,
+        *,
+        lesson_id: str,
+        short_id: str,
+        text: str,
+        score: float,
+        state: str,
+        why: str,
+        kind: str,
+        scope: str,
+        fix: str,
+        quote: str,
+        parts: Sequence[tuple[str, float]] = (),
+    ) -> None:
+        self.lesson_id = lesson_id
+        self.short_id = short_id
+        self.text = text
+        self.score = score  # BM25 plus the small terms; comparable within one answer only
+        self.state = state
+        self.why = why  # the words in common, most telling first
+        self.kind = kind
+        self.scope = scope
+        self.fix = fix
+        self.quote = quote
+        self.parts = tuple(parts)  # what the score is made of
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it, for JSON."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Hit) and self.as_dict() == other.as_dict()
+
+    __hash__ = None  # type: ignore[assignment]
 
 
-class EpisodeHit(NamedTuple):
-    """An episode that bears on a prompt."""
+class _Found:
+    """A lesson while it is ranked."""
 
-    episode_id: str
-    project: str
-    kind: str
-    title: str
-    gist: str
-    quote: str
-    session: str
-    occurred_at: int  # microseconds UTC
-    score: float
-    why: str
+    __slots__ = ("base", "covered", "lesson", "named", "shared")
 
-
-class _Candidate(NamedTuple):
-    row: tuple[Any, ...]
-    score: float
-    shared: list[str]
+    def __init__(
+        self, lesson: Lesson, base: float, covered: float, shared: list[str], named: bool
+    ) -> None:
+        self.lesson = lesson
+        self.base = base
+        self.covered = covered  # share of the lesson's own weight that the prompt holds
+        self.shared = shared
+        self.named = named
 
 
 def search(
@@ -63,115 +98,191 @@ def search(
     A lesson that shares no content word with `query` is never returned, nor is one whose id, short
     id or value key is in `hidden`. Nothing found is an empty list: the search never widens.
     """
-    columns = f"{LESSON_COLUMNS}, terms"
-    found: list[tuple[_Candidate, Lesson]] = []
-    strengths: dict[str, float] = {}
-    wanted = CANDIDATES + len(hidden)
-    for candidate in _candidates(snapshot, "lessons", columns, query, project, kind, wanted):
-        lesson = Lesson(*candidate.row[:-1])
-        if not {lesson.id, lesson.short_id, lesson.value_key}.isdisjoint(hidden):
-            continue
-        found.append((candidate, lesson))
-        strengths[lesson.id] = lesson.strength
-    best = max((candidate.score for candidate, _ in found), default=0.0)
+    return [hit for hit, _ in _ranked(snapshot, query, project, kind, hidden)][: max(k, 0)]
+
+
+def bearing(
+    snapshot: Snapshot,
+    prompt: str,
+    *,
+    project: str,
+    k: int = 3,
+    kind: str | None = None,
+    hidden: Collection[str] = frozenset(),
+) -> list[Hit]:
+    """Of what `search` finds, at most `k` lessons that are worth showing unasked, best first.
+
+    What the prompt calls by its name comes alone, where something is; else what shares enough of
+    the lesson's own weight (``rank.bears``).
+    """
+    ranked = _ranked(snapshot, prompt, project, kind, hidden)
+    kept = [
+        (hit, one) for hit, one in ranked if rank.bears(one.named, one.covered, len(one.shared))
+    ]
+    named = [hit for hit, one in kept if one.named]
+    return (named or [hit for hit, _ in kept])[: max(k, 0)]
+
+
+def _ranked(
+    snapshot: Snapshot, query: str, project: str, kind: str | None, hidden: Collection[str]
+) -> list[tuple[Hit, _Found]]:
+    asked = query_terms(query)
+    if not asked:
+        return []
+    found = _found(snapshot, asked, project, kind, hidden)
+    best = max((one.base for one in found), default=0.0)
     newest = int(snapshot.meta["newest_at"])
-    hits = [
-        Hit(
+    hits: list[tuple[Hit, _Found]] = []
+    for one in found:
+        lesson = one.lesson
+        parts = rank.parts(
+            one.base,
+            best,
+            age=newest - lesson.last_seen_at,
+            strength=lesson.strength,
+            named=one.named,
+        )
+        hit = Hit(
             lesson_id=lesson.id,
             short_id=lesson.short_id,
             text=lesson.text,
-            score=rank.whole(
-                candidate.score,
-                best,
-                age=newest - lesson.last_seen_at,
-                strength=lesson.strength,
-            ),
+            score=rank.total(parts),
             state=lesson.state,
-            why=", ".join(candidate.shared),
+            why=", ".join(asked[term] for term in one.shared),
             kind=lesson.kind,
             scope=lesson.scope,
             fix=lesson.fix,
             quote=lesson.quote,
+            parts=parts,
         )
-        for candidate, lesson in found
-    ]
-    hits.sort(key=lambda hit: (-hit.score, -strengths[hit.lesson_id], hit.lesson_id))
-    return hits[: max(k, 0)]
+        hits.append((hit, one))
+    hits.sort(key=lambda pair: (-pair[0].score, -pair[1].lesson.strength, pair[0].lesson_id))
+    return hits
 
 
-def search_episodes(
-    snapshot: Snapshot, query: str, *, project: str, k: int = 5, kind: str | None = None
-) -> list[EpisodeHit]:
-    """At most `k` episodes of `project` and of everywhere, best first; gated as `search` is."""
-    found = list(
-        _candidates(
-            snapshot, "episodes", f"{_EPISODE_COLUMNS}, terms", query, project, kind, CANDIDATES
-        )
-    )
-    best = max((candidate.score for candidate in found), default=0.0)
-    newest = int(snapshot.meta["newest_at"])
-    hits: list[EpisodeHit] = []
-    for candidate in found:
-        fields = candidate.row[:-1]
-        score = rank.whole(candidate.score, best, age=newest - fields[-1])
-        hits.append(EpisodeHit._make((*fields, score, ", ".join(candidate.shared))))
-    return sorted(hits, key=lambda hit: (-hit.score, hit.episode_id))[: max(k, 0)]
-
-
-def _candidates(
+def _found(
     snapshot: Snapshot,
-    part: str,
-    columns: str,
-    query: str,
+    asked: dict[str, str],
     project: str,
     kind: str | None,
-    limit: int,
-) -> Iterator[_Candidate]:
-    """Rows of the project's and the shared range that share a word, scored by BM25."""
-    rarest = _rarest(snapshot, part, query_terms(query))
-    if not rarest:
-        return
-    asked = " OR ".join(f'"{term}"' for term in rarest)
-    selected = ", ".join(f"t.{column.strip()}" for column in columns.split(","))
-    for scope in dict.fromkeys((project, EVERYWHERE)):
-        rows = snapshot.range(part, scope)
-        if rows is None:
+    hidden: Collection[str],
+) -> list[_Found]:
+    """Lessons of the project's and the shared range that share a word with the prompt."""
+    rarest = rarest_terms(snapshot, "lessons", asked)
+    named = _named(snapshot, list(asked))
+    if not rarest and not named:
+        return []
+    spans = [
+        span
+        for scope in dict.fromkeys((project, EVERYWHERE))
+        if (span := snapshot.range("lessons", scope)) is not None
+    ]
+    rows: dict[int, tuple[Any, ...]] = {}
+    for span in spans:
+        if rarest:
+            matched = " FROM lessons_index i JOIN lessons t ON t.row = i.rowid WHERE"
+            matched += " lessons_index MATCH ? AND i.rowid BETWEEN ? AND ?"
+            _read(
+                snapshot, matched, [any_of(rarest), *span], " ORDER BY i.rank", kind, hidden, rows
+            )
+        for row in sorted(named):
+            if span[0] <= row <= span[1]:
+                _read(snapshot, " FROM lessons t WHERE t.row = ?", [row], "", kind, hidden, rows)
+    found: list[_Found] = []
+    for row, (_, terms, weight, *fields) in rows.items():
+        lesson = Lesson(*fields)
+        if not lesson.keys().isdisjoint(hidden):
             continue
-        of_kind, kinds = ("", []) if kind is None else (" AND t.kind = ?", [kind])
-        answer = snapshot.connection.execute(
-            f"SELECT {selected} FROM {part}_index i JOIN {part} t ON t.row = i.rowid"
-            f" WHERE {part}_index MATCH ? AND i.rowid BETWEEN ? AND ?{of_kind}"
-            " ORDER BY i.rank LIMIT ?",
-            [asked, *rows, *kinds, limit],
-        )
-        for row in answer:
-            score, shared = _bm25(snapshot, part, row[-1].split(), rarest)
-            if shared:
-                yield _Candidate(row, score, shared)
+        base, shared = bm25(snapshot, "lessons", terms.split(), rarest)
+        if shared or row in named:
+            covered = sum(rarest[term] for term in shared) / weight if weight else 0.0
+            found.append(_Found(lesson, base, covered, shared, row in named))
+    return found
 
 
-def _rarest(snapshot: Snapshot, part: str, terms: Sequence[str]) -> dict[str, int]:
-    """The rarest known terms and the documents that hold them, within the budget of postings."""
-    if not terms:
-        return {}
-    marks = ", ".join("?" * len(terms))
-    known = snapshot.connection.execute(
-        f"SELECT term, documents FROM {part}_terms WHERE term IN ({marks})", list(terms)
+def _read(
+    snapshot: Snapshot,
+    what: str,
+    values: list[Any],
+    order: str,
+    kind: str | None,
+    hidden: Collection[str],
+    rows: dict[int, tuple[Any, ...]],
+) -> None:
+    selected = ", ".join(f"t.{column.strip()}" for column in LESSON_COLUMNS.split(","))
+    of_kind, kinds = ("", []) if kind is None else (" AND t.kind = ?", [kind])
+    answer = snapshot.connection.execute(
+        f"SELECT t.row, t.terms, t.weight, {selected}{what}{of_kind}{order} LIMIT ?",
+        [*values, *kinds, CANDIDATES + len(hidden)],
     )
-    return rank.rarest(known)
+    for row in answer:
+        rows[row[0]] = row
 
 
-def _bm25(
-    snapshot: Snapshot, part: str, document: Sequence[str], terms: dict[str, int]
-) -> tuple[float, list[str]]:
-    """BM25 of a document and the words in common, most telling first."""
+def _named(snapshot: Snapshot, terms: Sequence[str]) -> frozenset[int]:
+    """Rows of the lessons whose matter these words call by its name, a slip of the pen allowed."""
+    if snapshot.meta["names"] == "0":
+        return frozenset()
+    phrases = rank.phrases(terms)
+    marks = ", ".join("?" * len(phrases))
+    answer = snapshot.connection.execute(
+        f"SELECT row FROM names WHERE phrase IN ({marks})", phrases
+    )
+    rows = {row[0] for row in answer}
+    for phrase in phrases:
+        if len(phrase) >= rank.SLIP_LENGTH:
+            rows.update(_slips(snapshot, phrase))
+    return frozenset(rows)
+
+
+def _slips(snapshot: Snapshot, phrase: str) -> list[int]:
+    """Rows of the names that `phrase` is one slip away from, unless all its words are known."""
+    start = phrase[: rank.SLIP_START]
+    near = snapshot.connection.execute(
+        "SELECT phrase, row FROM names WHERE phrase >= ? AND phrase < ?",
+        (start, start[:-1] + chr(ord(start[-1]) + 1)),
+    )
+    rows = [row for name, row in near if rank.one_slip(phrase, name)]
+    if not rows:
+        return []
+    words = phrase.split()
+    marks = ", ".join("?" * len(words))
+    known = snapshot.connection.execute(
+        f"SELECT count(*) FROM lessons_terms WHERE term IN ({marks})", words
+    ).fetchone()[0]
+    return rows if known < len(words) else []
+
+
+def any_of(terms: Iterable[str]) -> str:
+    return " OR ".join(f'"{term}"' for term in terms)
+
+
+def rarest_terms(snapshot: Snapshot, part: str, terms: Iterable[str]) -> dict[str, float]:
+    """The rarest known terms and what each weighs, within the budget of postings."""
+    asked = list(terms)
+    known: list[tuple[str, int]] = []
+    for start in range(0, len(asked), VARIABLES):
+        some = asked[start : start + VARIABLES]
+        marks = ", ".join("?" * len(some))
+        known += snapshot.connection.execute(
+            f"SELECT term, documents FROM {part}_terms WHERE term IN ({marks})", some
+        )
+    if not known:
+        return {}
     total = int(snapshot.meta[part])
+    return {term: rank.idf(total, documents) for term, documents in rank.rarest(known).items()}
+
+
+def bm25(
+    snapshot: Snapshot, part: str, document: list[str], terms: dict[str, float]
+) -> tuple[float, list[str]]:
+    """BM25 of a document and the terms in common, most telling first."""
     length = len(document) / float(snapshot.meta[f"{part}_length"])
     score = 0.0
     shared: list[str] = []
-    for term, documents in terms.items():
+    for term, weight in terms.items():
         count = document.count(term)
         if count:
-            score += rank.part(rank.idf(total, documents), count, length)
+            score += rank.part(weight, count, length)
             shared.append(term)
     return score, shared

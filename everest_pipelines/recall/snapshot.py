@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from types import TracebackType
-from typing import Any, NamedTuple
-from urllib.parse import quote
-
 from everest_pipelines.text.errors import CallerError, MissingError
-from everest_pipelines.text.home import Home
 
-SCHEMA_VERSION = 1
+# Hooks pay for every import: the module below sqlite3 brings all that a reader needs, without
+# datetime and collections.
+try:
+    from _sqlite3 import Error, connect
+except ImportError:  # an interpreter that is built otherwise
+    from sqlite3 import Error, connect
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+    from types import TracebackType
+    from typing import Any
+
+    from everest_pipelines.text.home import Home
+
+SCHEMA_VERSION = 2
 FILE_NAME = "recall.sqlite"
 EVERYWHERE = "everywhere"
 
@@ -26,40 +35,82 @@ CREATE TABLE ranges (part TEXT, scope TEXT, first INTEGER, last INTEGER,
 CREATE TABLE projects (path TEXT PRIMARY KEY, project TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE lessons (row INTEGER PRIMARY KEY, id TEXT UNIQUE, short_id TEXT, scope TEXT,
   kind TEXT, state TEXT, text TEXT, fix TEXT, quote TEXT, strength REAL, seen INTEGER,
-  last_seen_at INTEGER, value_key TEXT, terms TEXT);
+  last_seen_at INTEGER, value_key TEXT, sources TEXT, terms TEXT, weight REAL);
 CREATE TABLE lessons_terms (term TEXT PRIMARY KEY, documents INTEGER) WITHOUT ROWID;
+CREATE TABLE names (phrase TEXT, row INTEGER, PRIMARY KEY (phrase, row)) WITHOUT ROWID;
 CREATE VIRTUAL TABLE lessons_index USING fts5(terms, content='', {_FTS});
 CREATE TABLE episodes (row INTEGER PRIMARY KEY, id TEXT UNIQUE, project TEXT, kind TEXT,
-  title TEXT, gist TEXT, quote TEXT, session TEXT, occurred_at INTEGER, terms TEXT);
+  title TEXT, gist TEXT, quote TEXT, session TEXT, occurred_at INTEGER, terms TEXT,
+  replaced_by INTEGER);
 CREATE TABLE episodes_terms (term TEXT PRIMARY KEY, documents INTEGER) WITHOUT ROWID;
 CREATE VIRTUAL TABLE episodes_index USING fts5(terms, content='', {_FTS});
 """
 
 
-class Lesson(NamedTuple):
-    """A lesson as recall knows it."""
+class Lesson:
+    """A lesson as recall knows it. `last_seen_at` in microseconds UTC, `sources` episode ids."""
 
-    id: str
-    short_id: str
-    scope: str
-    kind: str
-    state: str
-    text: str
-    fix: str
-    quote: str
-    strength: float
-    seen: int
-    last_seen_at: int  # microseconds UTC
-    value_key: str
+    __slots__ = (
+        "fix",
+        "id",
+        "kind",
+        "last_seen_at",
+        "quote",
+        "scope",
+        "seen",
+        "short_id",
+        "sources",
+        "state",
+        "strength",
+        "text",
+        "value_key",
+    )
+
+    def __init__(
+        self,
+        id: str,
+        short_id: str,
+        scope: str,
+        kind: str,
+        state: str,
+        text: str,
+        fix: str,
+        quote: str,
+        strength: float,
+        seen: int,
+        last_seen_at: int,
+        value_key: str,
+        sources: str = "",
+    ) -> None:
+        self.id = id
+        self.short_id = short_id
+        self.scope = scope
+        self.kind = kind
+        self.state = state
+        self.text = text
+        self.fix = fix
+        self.quote = quote
+        self.strength = strength
+        self.seen = seen
+        self.last_seen_at = last_seen_at
+        self.value_key = value_key
+        self.sources = tuple(sources.split())
+
+    def keys(self) -> set[str]:
+        """What the overlay may call it by."""
+        return {self.id, self.short_id, self.value_key}
 
 
-LESSON_COLUMNS = ", ".join(Lesson._fields)
+LESSON_COLUMNS = (
+    "id, short_id, scope, kind, state, text, fix, quote, strength, seen, last_seen_at, value_key,"
+    " sources"
+)
 
 
 class Snapshot:
     """One generation's snapshot, open for reading; a later publish does not disturb it."""
 
-    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: str) -> None:
         self.connection = connection
         self.path = path
         self.meta: dict[str, str] = dict(connection.execute("SELECT name, value FROM meta"))
@@ -126,26 +177,35 @@ def open_snapshot(home: Home) -> Snapshot:
     Raises MissingError, with the next command, when nothing is published yet, when the generation
     holds no snapshot, or when it is damaged or of another version.
     """
+    return open_current(str(home.current))
+
+
+def open_current(link: str) -> Snapshot:
+    """As `open_snapshot`, by the path of ``published/current``: for callers without a Home."""
+    import os
+
     try:
-        generation = home.current.resolve(strict=True)
-    except (OSError, RuntimeError):  # RuntimeError: a link that leads to itself
+        generation = os.path.realpath(link, strict=True)
+    except OSError:
         raise MissingError("Nothing has been published yet.", "everest night") from None
-    return open_file(generation / FILE_NAME)
+    return open_file(f"{generation}/{FILE_NAME}")
 
 
-def open_file(path: Path) -> Snapshot:
+def open_file(path: Path | str) -> Snapshot:
     """One snapshot file. Raises MissingError as `open_snapshot` does."""
-    if not path.is_file():
+    import os
+
+    path = str(path)
+    if not os.path.isfile(path):
         raise MissingError(f"There is no snapshot at {path}.", "everest publish")
-    name = quote(str(path.absolute()).replace("\\", "/"))
     connection: sqlite3.Connection | None = None
     try:
-        connection = sqlite3.connect(f"file:{name}?mode=ro&immutable=1", uri=True)
+        connection = connect(f"file:{_as_uri(path)}?mode=ro&immutable=1", uri=True)
         version = connection.execute("SELECT value FROM meta WHERE name = 'version'").fetchone()
         written = int(version[0]) if version else 0
         if written == SCHEMA_VERSION:
             return Snapshot(connection, path)
-    except (sqlite3.Error, ValueError) as error:
+    except (Error, ValueError) as error:
         if connection is not None:
             connection.close()
         raise MissingError(
@@ -161,6 +221,14 @@ def open_file(path: Path) -> Snapshot:
     raise MissingError(f"The snapshot {path} is of the old version {written}.", "everest publish")
 
 
+def _as_uri(path: str) -> str:
+    """The path as SQLite reads it in a URI: only these three signs mean something there."""
+    import os
+
+    path = os.path.abspath(path).replace("\\", "/") if os.name == "nt" else os.path.abspath(path)
+    return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+
+
 def build(
     path: Path,
     *,
@@ -172,9 +240,9 @@ def build(
     """Write a snapshot in one step; the same rows in any order give the same bytes.
 
     `lessons`: visible ones, as objects of the wire format (``docs/lessons-format.md``).
-    `episodes`: ``id``, ``project``, ``kind``, ``title``, ``gist``, ``quote``, ``session`` and
-    ``occurred_at`` (microseconds UTC). `projects`: (path, project key). A field that is missing
-    raises KeyError.
+    A lesson may have ``aliases``: phrases that name its matter. `episodes`: ``id``, ``project``,
+    ``kind``, ``title``, ``gist``, ``quote``, ``session`` and ``occurred_at`` (microseconds UTC).
+    `projects`: (path, project key). A field that is missing raises KeyError.
     """
     from everest_pipelines.recall.build import content
     from everest_pipelines.text.atomic import write_atomic

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from everest_pipelines.recall.stem import stem
 from everest_pipelines.text.tokens import STOP_WORDS, normalize, search_terms
 
 # Words that, alone, carry no matter. In a longer prompt they are words like others ("go" is a
@@ -16,9 +15,15 @@ _WORDS = """
     prima richtig stimmt stopp super toll verstanden warte weiter weitermachen
     adelante bien bueno claro continúa continua correcto dale exacto genial gracias hecho hola listo
     perfecto sigue vale venga
+    bien continuer continuez merci oui d'accord parfait vas bene continua grazie perfetto
+    beleza certo obrigado perfeito pronto segue sim
 """
-_SAYS_NOTHING = frozenset(_WORDS.split())
-_SAYS_NOTHING_CJK = re.compile(
+_RUSSIAN = (
+    "ага хорошо да дальше давай продолжай продолжайте спасибо "  # noqa: RUF001
+    "понятно готово отлично ок окей нет"
+)
+_SAYS_NOTHING = frozenset((_WORDS + _RUSSIAN).split())
+_SAYS_NOTHING_CJK = (
     "好的|好吧|好了|好|继续|谢谢|多谢|感谢|可以了|可以|没问题|是的|是|对的|对|行|嗯|不用了|不用|不是|不对|不|"
     "接着|下一步|开始|停|等等|等一下|明白了?|知道了?|了解|完成了?|请|吧|了|啊|呢|的|一下|"
     "はい|いいえ|続けて|ありがとう|お願いします|네|아니요|계속|감사합니다"
@@ -26,20 +31,31 @@ _SAYS_NOTHING_CJK = re.compile(
 
 
 def index_terms(text: str) -> list[str]:
-    """What a stored text is found by, in order: words without stop words, CJK bigrams, singular."""
-    return [_singular(term) for term in search_terms(text) if _carries(term)]
+    """What a stored text is found by, in order: stems without stop words, CJK bigrams."""
+    return [stem(term) for term in search_terms(text) if _carries(term)]
 
 
-def query_terms(query: str) -> list[str]:
-    """What a prompt is asked by: each term once, in order; empty when the prompt says nothing."""
+def query_terms(query: str) -> dict[str, str]:
+    """What a prompt is asked by: each stem once, in order, with the word that the prompt has.
+
+    Empty when the prompt says nothing.
+    """
     if says_nothing(query):
-        return []
-    return list(dict.fromkeys(index_terms(query)))
+        return {}
+    asked: dict[str, str] = {}
+    for term in search_terms(query):
+        if _carries(term):
+            asked.setdefault(stem(term), term)
+    return asked
 
 
 def says_nothing(query: str) -> bool:
-    """Whether a prompt only agrees, greets or tells the agent to go on, in four languages."""
-    rest = _SAYS_NOTHING_CJK.sub(" ", normalize(query))
+    """Whether a prompt only agrees, greets or tells the agent to go on, in many languages."""
+    rest = normalize(query)
+    if not rest.isascii() and any("\u3005" <= sign <= "\ufaff" for sign in rest):
+        import re
+
+        rest = re.sub(_SAYS_NOTHING_CJK, " ", rest)
     return not any(_says_something(term) for term in search_terms(rest))
 
 
@@ -54,14 +70,3 @@ def _carries(term: str) -> bool:
         # of a CJK bigram both characters must carry something: not 的, not 了
         return term not in STOP_WORDS and not (term[0] in STOP_WORDS or term[1] in STOP_WORDS)
     return term not in STOP_WORDS and bool(term.strip("_'"))
-
-
-def _singular(term: str) -> str:
-    """English plurals only: "tests" meets "test". Names in -ss, -us, -is and -os stay."""
-    if len(term) < 4 or not term.endswith("s") or not term.isascii() or not term.isalpha():
-        return term
-    if term.endswith("ies") and len(term) > 4:
-        return term[:-3] + "y"
-    if term.endswith(("sses", "ches", "shes", "xes")):
-        return term[:-2]
-    return term if term[-2] in "suio" else term[:-1]

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everest_pipelines.recall.search import Hit, search, search_episodes
+from everest_pipelines.recall.episodes import search_episodes
+from everest_pipelines.recall.search import Hit, search
 from everest_pipelines.recall.snapshot import Snapshot
 from everest_pipelines.recall.terms import query_terms
 from everest_pipelines_tests.recall.rows import (
@@ -38,7 +39,7 @@ def _texts(hits: list[Hit]) -> list[str]:
 def test_the_lesson_that_bears_on_the_prompt_comes_first(recall: Snapshot) -> None:
     hits = search(recall, "please install the dependencies with npm", project=HERE)
     assert hits[0].text == "Use pnpm, not npm, to install dependencies."
-    assert set(hits[0].why.split(", ")) == {"npm", "install", "dependency"}
+    assert set(hits[0].why.split(", ")) == {"npm", "install", "dependencies"}
     assert hits[0].state == "stated"
     assert hits[0].score > 0
 
