@@ -1,12 +1,13 @@
 """How well what bears on a question is found, by the product's own ranking and snapshot.
 
-    python benchmarks/retrieval.py --locomo FILE | --decisions DIR | --precision DIR
+    python benchmarks/retrieval.py --own | --locomo FILE | --decisions DIR | --precision DIR
         [--space NAME] --json
 
 Every set is put into a snapshot by the builder that publishing uses and asked by the functions that
-``everest recall`` and the hooks call. Beside it stand two baselines over the same texts: ``bm25``
-(every word, nothing else) and ``seed`` (0.6 hashed cosine + 0.25 * 2^(-age/30 days) + 0.15 *
-min(strength, 2) / 2). No model judges anything: rankings are compared with ids.
+``everest recall`` and the hooks call. Beside the public sets stand two baselines over the same
+texts: ``bm25`` (every word, nothing else) and ``seed`` (0.6 hashed cosine + 0.25 * 2^(-age/30 days)
++ 0.15 * min(strength, 2) / 2); beside the own set, showing whatever shares a word. No model judges
+anything: rankings are compared with ids.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import argparse
 import datetime as dt
 import json
 import math
+import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
@@ -350,9 +352,11 @@ SPACES: dict[str, Callable[[], Embed]] = {}
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
     which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--own", action="store_true", help="the set from the real transcripts")
     which.add_argument("--locomo", type=Path, metavar="FILE")
     which.add_argument("--decisions", type=Path, metavar="DIR")
     which.add_argument("--precision", type=Path, metavar="DIR")
+    parser.add_argument("--shared", type=Path, default=Path("../shared"), help="for --own")
     parser.add_argument("--space", choices=sorted(SPACES), help="words and vectors")
     parser.add_argument("--json", action="store_true", help="one JSON object on the last line")
     arguments = parser.parse_args()
@@ -360,7 +364,12 @@ def main() -> int:
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        if arguments.locomo:
+        if arguments.own:
+            sys.path.insert(0, str(Path(__file__).resolve().parent))
+            from own_set import measure
+
+            found = measure(arguments.shared, folder)
+        elif arguments.locomo:
             found = locomo(arguments.locomo, embedded, folder)
         elif arguments.decisions:
             found = decisions(arguments.decisions, embedded, folder)

@@ -29,6 +29,7 @@ def _load(name: str) -> Any:
 
 
 retrieval = _load("retrieval")
+own_set = _load("own_set")
 
 
 def test_past_decisions_are_found_and_the_one_in_force_comes_before_what_it_replaced(
@@ -64,3 +65,32 @@ def test_the_evidence_of_long_talks_is_among_the_first_ten(tmp_path: Path) -> No
     means = {name: retrieval.means(found) for name, found in sums.items()}
     assert means["everest"]["recall_at_10"] >= 0.69
     assert means["everest"]["recall_at_10"] > means["bm25"]["recall_at_10"] + 0.08
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    found: dict[str, Any] = own_set.measure(SHARED.parent, tmp_path_factory.mktemp("own"))
+    return found
+
+
+def test_on_held_out_projects_the_own_set_is_found_shown_with_care_and_silent_else(
+    own: dict[str, Any],
+) -> None:
+    everest = own["everest"]
+    assert everest["queries"] + everest["tuned_on"]["queries"] >= 150
+    assert everest["r_at_3"] >= 0.8
+    assert everest["precision"] >= 0.85
+    assert everest["silence"] >= 0.95
+
+
+def test_showing_whatever_shares_a_word_would_not_do(own: dict[str, Any]) -> None:
+    assert own["any word"]["precision"] < 0.3
+    assert own["any word"]["silence"] < 0.6
+
+
+def test_the_own_set_holds_no_text_of_a_transcript() -> None:
+    given = json.loads(own_set.SET.read_text(encoding="utf-8"))
+    assert len(given["memory"]) > 100
+    known = {"id", "project", "kind", "session", "file", "line", "span", "digest", "bears"}
+    for one in given["memory"] + given["queries"]:
+        assert set(one) <= known
