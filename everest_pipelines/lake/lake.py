@@ -42,7 +42,7 @@ _LEFTOVERS = (
     ("lake", f"**/.{PART}.*.tmp"),
     ("lake", f".{_DIGESTS}.*.tmp"),
     ("quarantine", f"**/.{PART}.*.tmp"),
-    ("raw", "*/.*.tmp"),
+    ("raw", ".*.tmp"),
     ("published", ".current.*.tmp"),
     (".", ".everest.duckdb.*.tmp"),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import IO
@@ -113,7 +113,8 @@ class _Ingest:
         return [row.day for row in self.days.rows(STAGE) if row.state == OPEN]
 
     def batch(self, batch: list[PendingFile]) -> None:
-        reads = [read for one in batch if (read := self._read(one)) is not None]
+        with raw.bundle(self.ws.home) as bundle:
+            reads = [read for one in batch if (read := self._read(one, bundle)) is not None]
         for read in reads:
             self._locate(read)
         if any(read.located for read in reads):
@@ -125,10 +126,10 @@ class _Ingest:
         self.book.save()
         self.ws.lake.write_table("files", list(self.files.values()))
 
-    def _read(self, one: PendingFile) -> Read | None:
+    def _read(self, one: PendingFile, bundle: raw.Bundle) -> Read | None:
         old = self.files.get(one.path)
         try:
-            read = read_file(self.ws, one, old, self.start)
+            read = read_file(self.ws, one, old, self.start, bundle, self._keeps)
         except (OSError, DamagedError) as error:  # also of the lake's own copy, of one that went
             what = error.message if isinstance(error, DamagedError) else error.strerror or error
             self._left_behind(one, f"cannot be read: {what}")
@@ -153,10 +154,17 @@ class _Ingest:
             key = self.book.key(turn.cwd, read.reading.first_cwd, folder)
             if not self.book.is_ignored(key):
                 read.located.append((self.ws.calendar.day_of(turn.occurred_at), key, turn))
-        place = read.reading.first_cwd
-        if place and not read.located and self.book.is_ignored(self.book.key(place, place, "")):
+        if not read.located and not self._keeps(read.reading):
             raw.forget(self.ws.home, read.pending.path)
             read.reading.bad.clear()
+
+    def _keeps(self, reading: Reading) -> bool:
+        """Whether any of a file may be kept: not all of it lies in places that are left out."""
+        first = reading.first_cwd
+        places = {turn.cwd for turn in reading.turns} or {first}
+        return not first or not all(
+            self.book.is_ignored(self.book.key(place, first, "")) for place in places
+        )
 
     def _merge(self, reads: list[Read]) -> None:
         days = {day for read in reads for day, _, _ in read.located}
@@ -348,10 +356,18 @@ def _agent_folder(ws: Workspace, read: Read) -> str:
     return path.relative_to(root).parts[0] if path.is_relative_to(root) else ""
 
 
-def read_file(ws: Workspace, one: PendingFile, old: FileRow | None, start: Micros) -> Read | None:
-    """Read one file whole, keeping its redacted raw lines; None when no format knows it.
+def read_file(
+    ws: Workspace,
+    one: PendingFile,
+    old: FileRow | None,
+    start: Micros,
+    bundle: raw.Bundle,
+    keeps: Callable[[Reading], bool],
+) -> Read | None:
+    """Read one file whole, its redacted raw lines into the bundle; None when no format knows it.
 
-    Raises OSError when the file cannot be opened or read.
+    ``keeps`` tells whether its lines may be kept. Raises OSError when the file cannot be opened or
+    read.
     """
     source = _Source(ws, one, old)
     blocks = source.blocks()
@@ -374,7 +390,7 @@ def read_file(ws: Workspace, one: PendingFile, old: FileRow | None, start: Micro
             sink=source.keep,
         )
     )
-    source.finish(reading)
+    source.finish(reading, bundle if keeps(reading) else None)
     return Read(
         pending=one,
         format=format_.name if format_ else one.format,
@@ -425,7 +441,10 @@ class _Source:
 
     def blocks(self) -> Iterator[bytes]:
         if self.one.gone:
-            for segment in raw.segments(self.ws.home, self.one.path):
+            kept = raw.segments(self.ws.home, self.one.path)
+            if not kept:
+                raise DamagedError("the lake's copy of its lines is damaged", "everest doctor")
+            for segment in kept:
                 yield from raw.read_segment(self.ws.home, segment)
             return
         with Path(self.one.path).open("rb") as file:
@@ -469,17 +488,16 @@ class _Source:
                     yield block
         yield from self._kept
 
-    def finish(self, reading: Reading) -> None:
-        """Digest what is whole and make the kept lines durable."""
+    def finish(self, reading: Reading, bundle: raw.Bundle | None) -> None:
+        """Digest what is whole and put the kept lines into the bundle."""
         end = reading.complete_offset
         if self.one.gone:
             self.prefix_sha = self.old.tail_sha if self.old else ""
         else:
             whole = end == self._read
             self.prefix_sha = self.prefix.hexdigest() if whole else self._digest_of(end)
-        if self._kept_from >= 0:
-            raw.write_segment(
-                self.ws.home,
+        if self._kept_from >= 0 and bundle is not None:
+            bundle.add(
                 self.one.path,
                 self._kept_from,
                 end,

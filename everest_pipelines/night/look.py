@@ -99,14 +99,22 @@ def _is_read(row: FileRow, status: os.stat_result) -> bool:
 
 
 def _gone(ws: Workspace, rows: dict[str, FileRow], seen: set[str]) -> list[PendingFile]:
-    """Files whose source vanished before their reader was mended: read again from the lake."""
+    """Files whose source vanished before their reader was mended: read again from the lake.
+
+    Where a copy there is damaged, it may be that of any file without one: reading then says so.
+    """
+    gone = [
+        row
+        for path, row in rows.items()
+        if path not in seen and row.reader_version != READER_VERSION and not Path(path).exists()
+    ]
+    if not gone:
+        return []
+    kept = set(raw.sources(ws.home))
     return [
         PendingFile(row.path, row.format, row.size, row.mtime_ns, gone=True)
-        for path, row in rows.items()
-        if path not in seen
-        and row.reader_version != READER_VERSION
-        and not Path(path).exists()
-        and raw.segments(ws.home, path)
+        for row in gone
+        if row.path in kept or raw.damaged(ws.home)
     ]
 
 

@@ -414,15 +414,18 @@ def test_what_grew_behind_a_dropped_image_is_kept_in_the_lake(
     assert _says(scene.night(), "words in a record of tomorrow")
 
 
+@pytest.mark.parametrize("cut", [0, 20], ids=["lines", "list"])
 def test_a_damaged_copy_in_the_lake_is_named_and_stops_no_night(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, cut: int
 ) -> None:
     scene.write(*scene.lines)
     ws = scene.night()
     before = ids(ws)
     (segment,) = raw.segments(ws.home, str(scene.bad))
-    (damaged,) = ws.home.raw.glob(f"*/{segment.name}")
-    damaged.write_bytes(damaged.read_bytes()[:-20])
+    damaged = ws.home.raw / segment.bundle
+    content = bytearray(damaged.read_bytes())
+    content[segment.offset + segment.size // 2] ^= 255
+    damaged.write_bytes(content[: len(content) - cut])
     scene.bad.unlink()
     _mend(monkeypatch)
     ws = scene.night()
