@@ -73,7 +73,7 @@ docs: setup
 lock: setup
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	@UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal \
-	  --python-version 3.11 --extra dev --constraint .ci/constraints.txt --no-annotate pyproject.toml --output-file requirements.lock
+	  --python-version 3.11 --extra dev --extra fast --constraint .ci/constraints.txt --no-annotate pyproject.toml --output-file requirements.lock
 
 dist: setup ## wheel and sdist into dist/
 	@rm -rf dist

@@ -95,7 +95,7 @@ VISIBLE_STATES = frozenset(
 )
 
 
-class ToolCall(Struct, frozen=True):
+class ToolCall(Struct, frozen=True, gc=False):
     """One call of a tool inside an assistant's turn.
 
     ``input`` is JSON text and ``output`` plain text, both redacted and kept head and tail up
@@ -112,7 +112,7 @@ class ToolCall(Struct, frozen=True):
     output_bytes: int = 0
 
 
-class Turn(Struct, frozen=True, kw_only=True):
+class Turn(Struct, frozen=True, kw_only=True, gc=False):
     """One speaker's contribution; all lines of one message id make one turn."""
 
     turn_id: str  # message id, else record uuid, else a digest of time and text
@@ -140,7 +140,7 @@ class Turn(Struct, frozen=True, kw_only=True):
     family_id: str = ""  # filled at ingest: root session of resumed and forked copies
 
 
-class BadLine(Struct, frozen=True, kw_only=True):
+class BadLine(Struct, frozen=True, kw_only=True, gc=False):
     """A line (or a piece of one) that no reader understood, or of an unknown record type."""
 
     source_path: str
@@ -151,7 +151,7 @@ class BadLine(Struct, frozen=True, kw_only=True):
     size: int  # bytes of the whole line
 
 
-class Episode(Struct, frozen=True, kw_only=True):
+class Episode(Struct, frozen=True, kw_only=True, gc=False):
     """Something worth remembering that happened at one moment."""
 
     episode_id: str

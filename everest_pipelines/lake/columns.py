@@ -49,17 +49,6 @@ def struct(*fields: tuple[str, ArrowType], nullable: Sequence[str] = ()) -> Arro
     return pa.struct([pa.field(name, kind, nullable=name in nullable) for name, kind in fields])
 
 
-_PACKED = (pa.types.is_string, pa.types.is_binary, pa.types.is_floating)  # vectors hold many zeros
-# Columns (and fields) of texts that are mostly the same: their dictionary is small already.
-_FEW_VALUES = frozenset(
-    [
-        "role", "channel", "agent", "agent_version", "model", "cwd", "git_branch", "subagent",
-        "duplicate_of", "flags", "name", "kind", "sub", "origin", "detector", "reason", "space",
-        "table", "stage", "state", "format", "machine", "why", "scope", "polarity", "decided_by",
-    ]
-)  # fmt: skip
-
-
 class Kind(enum.StrEnum):
     """Where a table lives."""
 
@@ -128,15 +117,6 @@ class TableSpec:
     def metadata(self) -> dict[str, str]:
         """What every Parquet file of this table carries."""
         return {"everest.table": self.name, "everest.version": str(self.version)}
-
-    @cached_property
-    def leaves(self) -> dict[str, bool]:
-        """The Parquet leaves, and whether compressing one pays in a small file."""
-        return {
-            leaf: any(is_one(kind) for is_one in _PACKED) and not _FEW_VALUES & {*leaf.split(".")}
-            for column in self.columns
-            for leaf, kind in _leaves(column.name, column.type)
-        }
 
     @cached_property
     def dictionary_columns(self) -> list[str]:

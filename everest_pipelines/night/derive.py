@@ -29,7 +29,14 @@ from everest_pipelines.lake.days import Days, closed
 from everest_pipelines.lake.lake import CellResult
 from everest_pipelines.lake.operational import CellState, DayRow, FileRow
 from everest_pipelines.night.families import family_roots
-from everest_pipelines.night.workspace import Failure, Span, StageResult, Stopwatch, Workspace
+from everest_pipelines.night.workspace import (
+    Failure,
+    Span,
+    StageResult,
+    Stopwatch,
+    Workspace,
+    rare_collections,
+)
 from everest_pipelines.text import ledger
 from everest_pipelines.text.ids import digest
 
@@ -278,6 +285,17 @@ def _derive(
     make: Callable[[Inputs, Day], Made],
 ) -> StageResult:
     """Bring every stale day (and every asked one) of a stage up to date."""
+    with rare_collections():
+        return _derived(ws, stage, tables, asked, make)
+
+
+def _derived(
+    ws: Workspace,
+    stage: str,
+    tables: tuple[str, ...],
+    asked: Span | None,
+    make: Callable[[Inputs, Day], Made],
+) -> StageResult:
     watch = Stopwatch()
     result = StageResult(stage=stage)
     inputs = Inputs(ws)

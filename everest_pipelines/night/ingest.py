@@ -29,14 +29,20 @@ from everest_pipelines.night.families import family_roots
 from everest_pipelines.night.ignoring import follow_marks
 from everest_pipelines.night.look import READER_VERSION, Look, PendingFile, look
 from everest_pipelines.night.projects import ProjectBook
-from everest_pipelines.night.workspace import Failure, StageResult, Stopwatch, Workspace
+from everest_pipelines.night.scan import Scan, scan_for
+from everest_pipelines.night.workspace import (
+    Failure,
+    StageResult,
+    Stopwatch,
+    Workspace,
+    rare_collections,
+)
 from everest_pipelines.text.atomic import make_dir
 from everest_pipelines.text.errors import DamagedError
-from everest_pipelines.text.redact import may_hold_secret, redact_bytes
 
 STAGE = "transcripts"
 _SPEC = spec_of(STAGE)
-BLOCK = 1 << 20
+BLOCK = 1 << 18  # bytes read at once; lines are redacted in blocks of this size
 BATCH_BYTES = 24 << 20  # source bytes whose turns are held at once
 HEAD = 4096
 LOOKED_AT, LOOKED_AT_BYTES = 50, 8192  # lines, and bytes of each, that may tell a format
@@ -68,12 +74,13 @@ def ingest(ws: Workspace, looked: Look | None = None) -> StageResult:
     came_back = follow_marks(ws)
     looked = look(ws) if looked is None or came_back else looked
     result = StageResult(stage=STAGE, failures=list(looked.unreadable))
-    run = _Ingest(ws, result)
+    run = _Ingest(ws, result, scan_for(looked.pending_bytes))
     ws.progress.begin(STAGE, looked.pending_bytes, "bytes")
-    for batch in _batches(looked.pending):
-        run.batch(batch)
-    run.mend_families()
-    run.close()
+    with rare_collections():
+        for batch in _batches(looked.pending):
+            run.batch(batch)
+        run.mend_families()
+        run.close()
     ws.progress.end()
     result.seconds = watch.seconds
     return result
@@ -95,8 +102,9 @@ def _batches(pending: list[PendingFile]) -> Iterator[list[PendingFile]]:
 class _Ingest:
     """The state of one ingest: bookmarks, projects, quarantine and the days it touched."""
 
-    def __init__(self, ws: Workspace, result: StageResult) -> None:
+    def __init__(self, ws: Workspace, result: StageResult, scan: Scan) -> None:
         self.ws = ws
+        self.scan = scan
         self.result = result
         self.files: dict[str, FileRow] = {row.path: row for row in ws.lake.read_table("files")}
         self.initial = family_roots(self.files.values())
@@ -129,7 +137,9 @@ class _Ingest:
     def _read(self, one: PendingFile, bundle: raw.Bundle) -> Read | None:
         old = self.files.get(one.path)
         try:
-            read = read_file(self.ws, one, old, self.start, bundle, self._keeps)
+            read = read_file(
+                self.ws, one, old, self.start, scan=self.scan, bundle=bundle, keeps=self._keeps
+            )
         except (OSError, DamagedError) as error:  # also of the lake's own copy, of one that went
             what = error.message if isinstance(error, DamagedError) else error.strerror or error
             self._left_behind(one, f"cannot be read: {what}")
@@ -361,6 +371,8 @@ def read_file(
     one: PendingFile,
     old: FileRow | None,
     start: Micros,
+    *,
+    scan: Scan,
     bundle: raw.Bundle,
     keeps: Callable[[Reading], bool],
 ) -> Read | None:
@@ -385,8 +397,8 @@ def read_file(
             source.all(first, blocks),
             path=one.path,
             start=start,
-            redact=redact_bytes,
-            suspects=may_hold_secret,
+            redact=scan.redact,
+            suspects=scan.suspects,
             sink=source.keep,
         )
     )

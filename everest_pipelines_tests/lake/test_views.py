@@ -138,7 +138,7 @@ def test_readers_never_err_and_never_see_two_nights_mixed(lake: Lake) -> None:
         _until_published(lake.home)
         end = time.monotonic() + 3
         rounds = 0
-        while time.monotonic() < end:
+        while time.monotonic() < end or rounds <= 10 or len(seen) <= 3:
             rounds += 1
             with duckdb.connect(str(lake.home.duckdb), read_only=True) as file:
                 (texts, count) = file.execute(SEEN).fetchall()[0]
@@ -152,8 +152,6 @@ def test_readers_never_err_and_never_see_two_nights_mixed(lake: Lake) -> None:
         assert writer.poll() is None
     finally:
         kill(writer)
-    assert rounds > 10
-    assert len(seen) > 3
 
 
 def test_a_reader_that_holds_one_file_open_sees_it_to_the_end(lake: Lake) -> None:

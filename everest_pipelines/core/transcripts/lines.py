@@ -15,7 +15,6 @@ from msgspec import Struct
 
 LINE_CAP = 64 * 1024 * 1024  # bytes; a longer line is named and dropped: memory stays bounded
 KEPT_OF_A_CAPPED_LINE = 64 * 1024
-SINK_BLOCK = 256 * 1024  # lines are redacted and handed over in blocks of about this size
 
 PAYLOAD_LINE = 16 * 1024  # bytes; shorter lines hold no image worth a search
 _PAYLOAD_KEYS = (b'"data":"', b'"base64":"', b'"data": "', b'"base64": "')
@@ -29,7 +28,7 @@ Suspects = Callable[[bytes], bool]
 Sink = Callable[[int, bytes], None]
 
 
-class Line(Struct, frozen=True):
+class Line(Struct, frozen=True, gc=False):
     """One line of a file, cleaned and redacted; ``size`` counts its bytes as they were."""
 
     number: int  # 1-based
@@ -97,73 +96,88 @@ def lines(
     ``redact`` is applied to each line by itself; only to those of blocks that ``suspects``
     says True of, where it is given: False of many lines is certain for each of them.
     ``sink`` gets (offset in the file, redacted whole lines) for keeping; a torn last line is
-    not handed over, and of a line above the cap only its beginning.
+    not handed over, and of a line above the cap only its beginning. Lines are redacted and handed
+    over in blocks of about the size of ``blocks``.
     """
     number = 1
-    for group in _groups(blocks):
-        contents = [content for content, *_ in group]
-        block = b"\n".join(contents)
-        if suspects is None or suspects(block):
-            contents = [redact(content) if content else content for content in contents]
-            block = b"\n".join(contents)
-        if sink is not None:
-            if group[-1][3]:
-                sink(group[0][1], block + b"\n")
-            elif len(group) > 1:
-                sink(group[0][1], block[: len(block) - len(contents[-1])])
-        for content, (_, offset, size, whole) in zip(contents, group, strict=True):
-            yield Line(number, offset, content, size, whole, size > LINE_CAP)
+    for chunk, offset, size, whole in _chunks(blocks):
+        if size > LINE_CAP and size != len(chunk):  # one line, of which the beginning is kept
+            pieces, capped = [chunk.removesuffix(b"\n")], True
+        else:
+            pieces, capped = chunk.split(b"\n"), False
+            if whole:
+                pieces.pop()  # behind the last newline
+        contents = pieces
+        if size <= LINE_CAP and _is_plain(chunk, offset):
+            if suspects is None or suspects(chunk):
+                contents = [redact(piece) if piece else piece for piece in pieces]
+        else:
+            contents = [_cleaned(piece) for piece in pieces]
+            if not offset and contents[0].startswith(_BOM):
+                contents[0] = contents[0][3:]
+            if suspects is None or suspects(b"\n".join(contents)):
+                contents = [redact(content) if content else content for content in contents]
+        if sink is not None and whole:
+            sink(offset, chunk if contents is pieces else b"\n".join(contents) + b"\n")
+        for content, piece in zip(contents, pieces, strict=True):
+            length = size - whole if capped else len(piece)
+            yield Line(number, offset, content, length, whole, length > LINE_CAP)
+            offset += length + 1
             number += 1
 
 
-def _groups(blocks: Iterable[bytes]) -> Iterator[list[tuple[bytes, int, int, bool]]]:
-    """Cleaned lines as ``_split`` gives them, as many as make a block."""
-    group: list[tuple[bytes, int, int, bool]] = []
-    held = 0
-    for raw, offset, size, whole in _split(blocks):
-        content = raw
-        if not offset and content.startswith(_BOM):
-            content = content[3:]
-        if b"\0" in content:
-            content = content.replace(b"\0", b"")
-        if b"\r" in content:
-            content = content.replace(b"\r", b"")
-        if len(content) > PAYLOAD_LINE:
-            content = drop_payloads(content)
-        group.append((content, offset, size, whole))
-        held += len(content) + 1
-        if held >= SINK_BLOCK:
-            yield group
-            group, held = [], 0
-    if group:
-        yield group
+def _is_plain(chunk: bytes, offset: int) -> bool:
+    """Whether nothing in these lines is to be cleaned."""
+    return (
+        b"\0" not in chunk
+        and b"\r" not in chunk
+        and b'"base64"' not in chunk
+        and (offset > 0 or not chunk.startswith(_BOM))
+    )
 
 
-def _split(blocks: Iterable[bytes]) -> Iterator[tuple[bytes, int, int, bool]]:
-    """(line without newline, offset, size, ended by a newline); a long line is cut, not kept."""
+def _cleaned(content: bytes) -> bytes:
+    if len(content) > LINE_CAP:
+        content = content[:KEPT_OF_A_CAPPED_LINE]
+    if b"\0" in content:
+        content = content.replace(b"\0", b"")
+    if b"\r" in content:
+        content = content.replace(b"\r", b"")
+    if len(content) > PAYLOAD_LINE:
+        content = drop_payloads(content)
+    return content
+
+
+def _chunks(blocks: Iterable[bytes]) -> Iterator[tuple[bytes, int, int, bool]]:
+    """Bytes as (whole lines, offset, size, True), the last line perhaps (line, …, False).
+
+    A line above the cap comes alone: its beginning, and the size that it had (with its newline).
+    """
     offset = 0
     parts: list[bytes] = []  # of a line that began in an earlier block
     held = 0  # its bytes so far
     for block in blocks:
-        if not block:
-            continue
-        pieces = block.split(b"\n")
-        last = pieces.pop()
-        if pieces and held:
-            head = pieces[0]
-            _hold(parts, held, head)
-            size = held + len(head)
-            yield b"".join(parts), offset, size, True
-            offset += size + 1
+        end = block.rfind(b"\n") + 1
+        if end and held:
+            first = block.find(b"\n") + 1
+            size = held + first
+            if size - 1 > LINE_CAP:
+                _hold(parts, held, block[:first])
+                yield b"".join(parts), offset, size, True
+                offset += size
+                block, end = block[first:], end - first
+            else:
+                parts.append(block[:end])
+                yield b"".join(parts), offset, held + end, True
+                offset += held + end
+                block, end = block[end:], 0
             parts, held = [], 0
-            del pieces[0]
-        for piece in pieces:
-            size = len(piece)
-            yield (piece if size <= LINE_CAP else piece[:KEPT_OF_A_CAPPED_LINE]), offset, size, True
-            offset += size + 1
-        if last:
-            _hold(parts, held, last)
-            held += len(last)
+        if end:
+            yield block[:end], offset, end, True
+            offset += end
+        if end < len(block):
+            _hold(parts, held, block[end:])
+            held += len(block) - end
     if held:
         yield b"".join(parts), offset, held, False
 

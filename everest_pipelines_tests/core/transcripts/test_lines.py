@@ -3,7 +3,6 @@ from __future__ import annotations
 import hashlib
 import json
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -73,11 +72,23 @@ def test_the_sink_gets_the_redacted_whole_lines_and_not_the_torn_one() -> None:
     assert kept == [(0, b"a [X]\nb\n\n")]
 
 
-def test_the_sink_gets_blocks_with_their_offsets(monkeypatch) -> None:
-    monkeypatch.setattr(module, "SINK_BLOCK", 4)
+def test_the_sink_gets_blocks_with_their_offsets() -> None:
     kept: list[tuple[int, bytes]] = []
-    list(lines([b"one\ntwo\nthree\n"], sink=lambda *block: kept.append(block)))
-    assert kept == [(0, b"one\n"), (4, b"two\n"), (8, b"three\n")]
+    blocks = [b"one\n", b"two\nth", b"r", b"ee\r\n\nfour\nfi", b"ve"]
+    list(lines(blocks, sink=lambda *block: kept.append(block)))
+    assert kept == [(0, b"one\n"), (4, b"two\n"), (8, b"three\n\nfour\n")]
+
+
+def test_the_sink_gets_the_beginning_of_a_line_above_the_cap(monkeypatch) -> None:
+    monkeypatch.setattr(module, "LINE_CAP", 100)
+    monkeypatch.setattr(module, "KEPT_OF_A_CAPPED_LINE", 10)
+    data = b"before\n" + b"x" * 1000 + b"\nafter\n" + b"y" * 200
+    for size in (13, 5000):
+        kept: list[tuple[int, bytes]] = []
+        blocks = (data[n : n + size] for n in range(0, len(data), size))
+        found = list(lines(blocks, sink=lambda *block, kept=kept: kept.append(block)))
+        assert b"".join(block for _, block in kept) == b"before\n" + b"x" * 10 + b"\nafter\n"
+        assert (found[-1].content, found[-1].size, found[-1].whole) == (b"y" * 10, 200, False)
 
 
 SECRET = "ghp_" + "aZ3kQ9xT7mB2vL5nW8rY4pD6sF1hJ0cG" + "aZ3k"
@@ -109,16 +120,14 @@ def test_redacting_block_by_block_is_redacting_line_by_line(
 
     def read(suspects: module.Suspects | None) -> tuple[list[module.Line], bytes]:
         kept: list[bytes] = []
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(module, "SINK_BLOCK", block)
-            seen = list(
-                lines(
-                    [data],
-                    redact=redact_bytes,
-                    suspects=suspects,
-                    sink=lambda _, content: kept.append(content),
-                )
+        seen = list(
+            lines(
+                (data[n : n + block] for n in range(0, len(data), block)),
+                redact=redact_bytes,
+                suspects=suspects,
+                sink=lambda _, content: kept.append(content),
             )
+        )
         return seen, b"".join(kept)
 
     found = [read(None), read(may_hold_secret)]
