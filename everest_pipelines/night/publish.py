@@ -71,13 +71,19 @@ class Publication(Struct, kw_only=True):
 
 
 def publish(
-    ws: Workspace, horizon: Day, accept: Sequence[str] = (), *, why: str = ""
+    ws: Workspace,
+    horizon: Day,
+    accept: Sequence[str] = (),
+    *,
+    why: str = "",
+    partial: bool = False,
 ) -> Publication:
     """Publish what the lake holds up to ``horizon``.
 
     A gate that fails on a project leaves that project's published lessons as they were; one that
     fails on everything publishes nothing. ``accept`` names gates to pass for once; that and ``why``
-    go to the ledger. Raises CallerError for a gate that may not be accepted.
+    go to the ledger. ``partial`` marks the early generation of a first import, from which the next
+    may differ in any way. Raises CallerError for a gate that may not be accepted.
     """
     watch = Stopwatch()
     unknown = sorted(set(accept) - ACCEPTABLE)
@@ -109,7 +115,7 @@ def publish(
             if lesson.scope in blocked and not hidden & {lesson.lesson_id, lesson.value_key}
         ]
         shown.sort(key=lambda lesson: (lesson.scope, -lesson.strength, lesson.lesson_id))
-        _swap(ws, horizon, shown, candidate, done, blocked)
+        _swap(ws, horizon, shown, candidate, done, blocked, partial=partial)
     if not blocked:
         days = Days.load(ws.lake)
         row = closed(STAGE, horizon, input_hash=inputs, cells=(), prev_hash=done.generation)
@@ -148,15 +154,18 @@ def is_behind(ws: Workspace, horizon: Day) -> bool:
     """Whether the generation in force is not made of what the days up to the horizon hold."""
     days = Days.load(ws.lake)
     row = days.row(STAGE, horizon)
-    name = generation.name if (generation := published.current(ws.home)) else ""
-    return row is None or (row.output_hash, row.prev_hash) != (_held(days, horizon), name)
+    generation = published.current(ws.home)
+    name = generation.name if generation else ""
+    if row is None or published.is_partial(generation):
+        return True
+    return (row.output_hash, row.prev_hash) != (_held(days, horizon), name)
 
 
 def _unchanged(ws: Workspace, horizon: Day, inputs: str) -> Publication | None:
     """The publication in force when it was made of just these inputs."""
     generation = published.current(ws.home)
     row = Days.load(ws.lake).row(STAGE, horizon)
-    if generation is None or row is None:
+    if generation is None or row is None or published.is_partial(generation):
         return None
     if (row.input_hash, row.prev_hash) != (inputs, generation.name):
         return None
@@ -198,14 +207,15 @@ def candidate_of(ws: Workspace, horizon: Day) -> Candidate:
                 project_of[episode.episode_id] = project
     scopes = {lesson.scope for lesson in visible}
     kept_out = _kept_out(ws)
+    before = published.current(ws.home)
     applied = trust.newest(trust.apply_entries(revisions, entries)).values()
     return Candidate(
         visible=visible,
         # Of a project that the owner keeps out nothing stays, whatever a gate says.
         published=[
             lesson
-            for lesson in published.lessons(ws.home, published.current(ws.home))
-            if lesson.scope not in kept_out
+            for lesson in published.lessons(ws.home, before)
+            if lesson.scope not in kept_out and not published.is_partial(before)
         ],
         project_of_episode=project_of,
         episodes=episodes,
@@ -256,6 +266,8 @@ def _swap(
     candidate: Candidate,
     done: Publication,
     blocked: set[ProjectKey],
+    *,
+    partial: bool,
 ) -> None:
     entries = ledger.read(ws.home).entries
     generation = generations.publish(
@@ -264,7 +276,8 @@ def _swap(
         lessons_now=shown,
         entries=entries,
         extra_files=rendered(ws, shown, candidate.episodes)
-        | {"morning.md": morning(report(ws, horizon, shown, done.blocked)).encode()},
+        | {"morning.md": morning(report(ws, horizon, shown, done.blocked)).encode()}
+        | ({published.PARTIAL: b"The newest days of a first import.\n"} if partial else {}),
         write_extra=lambda folder: snapshot.build(
             folder / "recall.sqlite",
             lessons=[wire(lesson) for lesson in shown],

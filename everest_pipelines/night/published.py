@@ -9,6 +9,13 @@ from everest_pipelines.lake.generations import Generation
 from everest_pipelines.lake.schemas import spec_of
 from everest_pipelines.text.home import Home
 
+PARTIAL = "partial"  # the file that marks the early generation of a first import
+
+
+def is_partial(generation: Generation | None) -> bool:
+    """Whether a generation was made before all that there was had been read."""
+    return generation is not None and PARTIAL in generation.manifest.extra
+
 
 def current(home: Home) -> Generation | None:
     """The generation in force, or None before the first."""
@@ -22,7 +29,7 @@ def before(home: Home, horizon: Day) -> Generation | None:
     """
     for name in reversed(generations.names(home)):
         manifest = generations.manifest_of(home.published / name)
-        if manifest.horizon < horizon:
+        if manifest.horizon < horizon and PARTIAL not in manifest.extra:
             return Generation(
                 name=name, path=home.published / name, changed=False, manifest=manifest
             )

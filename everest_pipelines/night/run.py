@@ -10,14 +10,15 @@ from collections.abc import Callable
 from everest_pipelines.core.records import Day
 from everest_pipelines.lake import lock
 from everest_pipelines.night import derive
+from everest_pipelines.night.early import joined, read_newest_first
 from everest_pipelines.night.ingest import ingest
+from everest_pipelines.night.look import look
 from everest_pipelines.night.publish import Publication, publish
 from everest_pipelines.night.render import render
 from everest_pipelines.night.sleep import sleep
 from everest_pipelines.night.workspace import StageResult, Workspace, horizon_of
 
 STEPS: tuple[Callable[[Workspace], StageResult], ...] = (
-    ingest,
     derive.sessions,
     derive.episodes,
     derive.vectors,
@@ -31,7 +32,10 @@ def run(ws: Workspace, horizon: Day | None = None) -> tuple[list[StageResult], P
     """
     through = horizon or horizon_of(ws)
     with lock.held(ws.home, "night"):
-        results = [step(ws) for step in STEPS]
+        looked = look(ws)
+        early = read_newest_first(ws, through, looked)
+        results = [joined(early, ingest(ws, None if early else looked))]
+        results += [step(ws) for step in STEPS]
         results.append(sleep(ws, through))
         published = publish(ws, through)
         render(ws)

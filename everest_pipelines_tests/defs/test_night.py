@@ -211,17 +211,25 @@ def test_rerunning_one_past_day_gives_identical_rows_and_reports_it(memory, inst
 
 def test_a_night_waits_for_whoever_holds_the_lake_and_says_who(memory):
     holding = (
-        "import sys, time; from everest_pipelines.lake.lock import held;"
+        "import sys; from everest_pipelines.lake.lock import held;"
         "from everest_pipelines.text.home import Home; from pathlib import Path\n"
         "with held(Home(Path(sys.argv[1])), 'another night'):\n"
-        "    print('held', flush=True); time.sleep(2)"
+        "    print('held', flush=True); sys.stdin.read()"
     )
     other = subprocess.Popen(
-        [sys.executable, "-c", holding, str(memory.home.root)], stdout=subprocess.PIPE
+        [sys.executable, "-c", holding, str(memory.home.root)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     )
     assert other.stdout is not None and other.stdout.readline() == b"held\n"
     waited: list[object] = []
-    night = memory.night(on_wait=waited.append)
+
+    def on_wait(holder: object) -> None:
+        waited.append(holder)
+        if other.stdin is not None:
+            other.stdin.close()  # it lets the lake go
+
+    night = memory.night(on_wait=on_wait)
     other.wait()
     assert not night.failed
     assert any("another night" in str(one) for one in waited)

@@ -45,13 +45,19 @@ def transcripts(
     a file was left behind, which costs only itself; a yellow `lines_quarantined` that some lines
     were kept unread.
     """
+    from everest_pipelines.night.early import joined, read_newest_first
     from everest_pipelines.night.ingest import ingest
     from everest_pipelines.night.look import look
 
     # The many runs of a day leave a file alone while it is written; a night reads it all.
     quiet = night.settings.quiet_seconds if night.run.job_name == "ingest" else 0
     with wordless("ingest"):
-        result = night.keep(ingest(night.ws, look(night.ws, quiet_seconds=quiet)))
+        looked = look(night.ws, quiet_seconds=quiet)
+        early = read_newest_first(night.ws, night.horizon, looked)
+        if early is not None:
+            context.log.info(f"published the newest days of a first import: {early.counts}")
+            looked = look(night.ws, quiet_seconds=quiet)
+        result = night.keep(joined(early, ingest(night.ws, looked)))
     context.log.info(f"transcripts: {result.counts}")
     report_cells(context, night, result, "transcripts")
     yield recorded("transcripts")
