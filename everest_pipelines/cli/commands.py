@@ -20,6 +20,15 @@ def _port(text: str) -> int:
     return port
 
 
+def _day(text: str) -> str:
+    import datetime as dt
+
+    try:
+        return dt.date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text} is no day (YYYY-MM-DD)") from None
+
+
 def _at_least_one(text: str) -> int:
     count = int(text)
     if count < 1:
@@ -91,6 +100,8 @@ def _rebuild(parser: Parser) -> None:
 def _lessons(parser: Parser) -> None:
     _json(parser)
     parser.add_argument("--project", metavar="KEY", help="a project key, or the start of one")
+    parser.add_argument("--valid-at", metavar="DAY", type=_day, help="those that held on a day")
+    parser.add_argument("--known-at", metavar="DAY", type=_day, help="as it was shown on a day")
 
 
 def _recall(parser: Parser) -> None:

@@ -6,16 +6,19 @@ Imports the standard library, text and recall only: these answer while nothing e
 from __future__ import annotations
 
 import json
+import os
 from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from everest_pipelines.cli.context import answer, is_person, now, opened, tell
+from everest_pipelines.cli.person import agent_around
 from everest_pipelines.text.errors import CallerError, DamagedError, MissingError
 from everest_pipelines.text.home import Home
 
 if TYPE_CHECKING:
     from everest_pipelines.recall.snapshot import Snapshot
+    from everest_pipelines.text.settings import Settings
 
 NAMED = 20  # projects named in one message
 MARKS = {"stated": " (unreviewed)", "disputed": " (disputed)"}
@@ -37,21 +40,31 @@ def _published_lessons(place: Home) -> list[dict[str, Any]]:
 
 
 def lessons(arguments: Namespace) -> int:
-    """The published lessons, without those that somebody called wrong since."""
+    """The published lessons, without those that somebody called wrong since; or those of a day."""
     from everest_pipelines.recall.format import plain
     from everest_pipelines.recall.overlay import hidden
 
-    place, _ = opened()
-    gone = hidden(place)
+    place, settings = opened()
+    told: dict[str, Any] = {}
+    if arguments.valid_at or arguments.known_at:
+        found, told = _of_a_day(place, settings, arguments.valid_at, arguments.known_at)
+    else:
+        gone = hidden(place)
+        found = [
+            lesson
+            for lesson in _published_lessons(place)
+            if gone.isdisjoint({lesson["id"], lesson["short_id"], lesson["value_key"]})
+        ]
     shown = [
         lesson
-        for lesson in _published_lessons(place)
-        if gone.isdisjoint({lesson["id"], lesson["short_id"], lesson["value_key"]})
-        and (not arguments.project or lesson["scope"].startswith(arguments.project))
+        for lesson in found
+        if not arguments.project or lesson["scope"].startswith(arguments.project)
     ]
     if arguments.json:
-        answer({"lessons": shown})
+        answer({"lessons": shown, **told})
         return 0
+    if told.get("lost"):
+        tell(f"{told['lost']} more were shown then; their words were forgotten since.")
     scope = ""
     for lesson in shown:  # by scope, strongest first, as they were published
         if lesson["scope"] != scope:
@@ -62,6 +75,19 @@ def lessons(arguments: Namespace) -> int:
     if not shown:
         tell("No lessons here. `everest status` says what was read.")
     return 0
+
+
+def _of_a_day(
+    place: Home, settings: Settings, valid_at: str | None, known_at: str | None
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The lessons valid on one day as they were known on another, and what to say about them."""
+    from everest_pipelines.core.render.lessons_jsonl import wire
+    from everest_pipelines.night.past import as_of
+    from everest_pipelines.night.workspace import open_workspace
+
+    past = as_of(open_workspace(place, settings), valid_at=valid_at, known_at=known_at)
+    told = {"valid_at": valid_at, "known_at": known_at, "lost": past.lost}
+    return [wire(one) for one in past.lessons], told
 
 
 def recall(arguments: Namespace) -> int:
@@ -135,7 +161,8 @@ def remember(arguments: Namespace) -> int:
         {
             "text": arguments.text.strip(),
             "project": project,
-            "channel": "terminal" if is_person() else "pipe",  # a pipe is taken for an agent
+            # a pipe, and a terminal that an agent drives, are taken for an agent
+            "channel": "terminal" if is_person() and not agent_around(os.environ) else "pipe",
         },
         now=now(),
     )

@@ -104,6 +104,7 @@ class LedgerRow(Struct, frozen=True, kw_only=True):
     actor: str = ""
     lesson_id: str = ""
     detail: str = "{}"  # the entry's other fields, JSON
+    chain: str = ""  # keyed digest of this entry and the one before
 
 
 def pack(content: bytes) -> bytes:

@@ -154,6 +154,7 @@ def ledger_rows(entries: Sequence[Mapping[str, Any]]) -> list[LedgerRow]:
             recorded_at=int(entry["recorded_at"]),
             actor=_word(entry, "actor"),
             lesson_id=_word(entry, "lesson_id"),
+            chain=_word(entry, "chain"),
             detail=json.dumps(
                 {k: v for k, v in entry.items() if k not in _OWN_COLUMNS},
                 ensure_ascii=False,

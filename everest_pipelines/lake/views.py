@@ -14,14 +14,17 @@ from everest_pipelines.lake.schemas import TABLES
 from everest_pipelines.text.home import Home
 
 STORAGE_VERSION = "v1.4.0"  # what every DuckDB from 1.4 on can open
-MUTATIONS_DOC = "Ledger entries and lesson revisions in one audit trail."
+MUTATIONS_DOC = (
+    "Ledger entries (chained: `everest doctor` verifies it) and lesson revisions (each with the"
+    " digest of its row) in one audit trail."
+)
 
 _MUTATIONS = """\
-SELECT id AS entry_id, lesson_id, recorded_at, kind, detail AS what, actor
+SELECT id AS entry_id, lesson_id, recorded_at, kind, detail AS what, actor, chain
 FROM {ledger}
 UNION ALL
 SELECT lesson_id || '@' || revision, lesson_id, valid_from, 'lesson', state || ': ' || text,
-       decided_by
+       decided_by, hash
 FROM {lessons}"""
 
 

@@ -25,7 +25,7 @@ from everest_pipelines.lake import publish as generations
 from everest_pipelines.lake import raw
 from everest_pipelines.lake.days import Days, closed
 from everest_pipelines.lake.operational import ProjectRow
-from everest_pipelines.night import derive, edits, published, sleep
+from everest_pipelines.night import derive, edits, past, published, sleep
 from everest_pipelines.night.edits import Edits
 from everest_pipelines.night.gates import (
     ACCEPTABLE,
@@ -270,6 +270,7 @@ def _swap(
     partial: bool,
 ) -> None:
     entries = ledger.read(ws.home).entries
+    kept = past.kept_hashes(entries)
     generation = generations.publish(
         ws.lake,
         horizon=horizon,
@@ -308,6 +309,8 @@ def _swap(
                     }
                     for one in shown
                 ],
+                "digest": digest(*(f"{one.lesson_id}:{one.hash}" for one in shown)),
+                "rows": [past.packed(one) for one in shown if one.hash not in kept],
             },
             now=ws.now(),
         )

@@ -152,8 +152,8 @@ def replaces(later: Stance, earlier: Stance) -> bool:
     folder"; but "5190 instead of 5180" replaces "port 5180 for the preview". A prohibition is
     never replaced: that needs a person.
     """
-    if earlier.forbids or not later.wanted or not later.refused:
-        return False
+    if earlier.forbids or not later.wanted - lex.REMOVING or not later.refused:
+        return False  # to want something gone puts nothing in its place
     old = earlier.wanted & later.refused
     if not old:
         return False

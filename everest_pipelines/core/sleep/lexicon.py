@@ -281,3 +281,4 @@ def _fill_synonyms() -> None:
 
 
 _fill_synonyms()
+REMOVING = frozenset(stem(word) for word in REMOVES)
