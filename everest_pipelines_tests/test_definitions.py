@@ -43,7 +43,8 @@ CHECKS = {
     "lessons": {"days_folded", "no_forbidden_visible"},
     "published": {
         f"gate_{gate}" for gate in ("leak", "scope", "forbidden", "counts", "removal", "opposites")
-    },
+    }
+    | {"standing_invariant"},
     "memory_md": {"rendered"},
     "measures": {"nothing_left_behind"},
 }

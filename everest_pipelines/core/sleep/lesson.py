@@ -110,6 +110,7 @@ class Lesson:
     into: str = ""  # the lesson that this one was merged into
     merged: list[str] = field(default_factory=list[str])
     near_rejected: str = ""
+    refused: int = 0  # sources that said again what was rejected here, and founded nothing
     recalls: list[int] = field(default_factory=list[int])  # day ordinals of rendered recalls
     shown_to: dict[str, Micros] = field(default_factory=dict[str, Micros])  # family: first time
     history: History = field(default_factory=History)

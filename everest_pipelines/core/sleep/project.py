@@ -288,6 +288,7 @@ class Project:
         if not text:
             done.refused.append((day, lesson_id, "the person rejected this value"))
             self._home.update((source.episode.episode_id, None) for source in cluster)
+            self._record_refusal(cluster, touched)
             return
         lesson.text, lesson.key = text, value_key(text)
         lesson.near_rejected = self._rejected_near(lesson)
@@ -295,6 +296,15 @@ class Project:
         self._home.update((source.episode.episode_id, lesson) for source in cluster)
         self._sums[kind].put(lesson)
         touched[lesson_id] = lesson
+
+    def _record_refusal(self, cluster: Sequence[Source], touched: dict[str, Lesson]) -> None:
+        """The refused write is told of on the rejection that refused it."""
+        said = {value_key(source.episode.title) for source in cluster}
+        said |= {value_key(source.episode.quote) for source in cluster}
+        for lesson in self._lessons.values():
+            if lesson.key in said and not lesson.into:
+                lesson.refused += len(cluster)
+                touched[lesson.lesson_id] = lesson
 
     def _rejected_near(self, lesson: Lesson) -> str:
         sums = self._sums[lesson.kind]
@@ -357,6 +367,8 @@ class Project:
             lesson.state, lesson.reason, lesson.ended_at = states.settle(lesson, rivals)
             if lesson.into and lesson.row is None:
                 continue
+            if lesson.refused:
+                lesson.reason += f"; refused {lesson.refused} more that said it again"
             row, refused = revision_of(
                 lesson, dead=self._dead, ordinal=ordinal, now=self._day_end(day)
             )

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from everest_pipelines.defs.events import Reported, report
-from everest_pipelines.defs.outputs.checks import GATE_SPECS, gate_results
+from everest_pipelines.defs.outputs.checks import (
+    GATE_SPECS,
+    STANDING_SPEC,
+    gate_results,
+    standing_result,
+)
 from everest_pipelines.defs.partitions import whole
 from everest_pipelines.defs.resources import NightRun, wordless
 
@@ -16,7 +21,9 @@ if TYPE_CHECKING:
 
 
 @dg.asset(
-    deps=[whole("lessons"), whole("merges"), "ledger"], check_specs=GATE_SPECS, kinds={"duckdb"}
+    deps=[whole("lessons"), whole("merges"), "ledger"],
+    check_specs=[*GATE_SPECS, STANDING_SPEC],
+    kinds={"duckdb"},
 )
 def published(
     context: dg.AssetExecutionContext, night: dg.ResourceParam[NightRun]
@@ -50,6 +57,9 @@ def published(
         },
     )
     yield from gate_results(done.gates)
+    with wordless("the check standing_invariant"):
+        result = standing_result(night)
+    yield result
 
 
 def _generation(night: NightRun) -> "Path | None":

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from everest_pipelines.defs.checks import named, verdict
+from everest_pipelines.defs.resources import NightRun
 
 if TYPE_CHECKING:
     from everest_pipelines.night.gates import GateResult
@@ -23,6 +24,39 @@ GATE_SPECS = [
     dg.AssetCheckSpec(f"gate_{gate}", asset="published", description=words)
     for gate, words in _GATES.items()
 ]
+
+STANDING_SPEC = dg.AssetCheckSpec(
+    "standing_invariant",
+    asset="published",
+    description=(
+        "Red when something published was not let through by the gate, rests on no source that can"
+        " be found, or was rejected, hidden or raised by anybody but the person. It only looks, at"
+        " the lake as it is; parts with nothing to look at are told as not applicable."
+    ),
+)
+
+
+def standing_result(night: NightRun) -> dg.AssetCheckResult:
+    """What `night.invariant` finds, as counts and short ids."""
+    from everest_pipelines.night.invariant import standing
+
+    parts = standing(night.ws)
+    wrong = [f"{one.part}: {named(list(one.wrong))}" for one in parts if one.wrong]
+    idle = [one.part for one in parts if not one.looked]
+    looked = ", ".join(f"{one.part} {one.looked}" for one in parts if one.looked)
+    sentence = f"Holds ({looked or 'nothing to look at'})."
+    if wrong:
+        sentence = f"Broken: {'; '.join(wrong)}. Next: everest doctor"
+    if idle:
+        sentence += f" Not applicable: {', '.join(idle)}."
+    return verdict(
+        not wrong,
+        sentence,
+        check="standing_invariant",
+        asset="published",
+        looked=sum(one.looked for one in parts),
+        wrong=sum(len(one.wrong) for one in parts),
+    )
 
 
 def gate_results(results: "Sequence[GateResult]") -> Iterator[dg.AssetCheckResult]:
