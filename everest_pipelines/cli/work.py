@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from everest_pipelines.cli.context import agreed, answer, opened, tell
+from everest_pipelines.cli.context import agreed, answer, is_person, opened, tell
+from everest_pipelines.cli.person import agent_around
 from everest_pipelines.cli.progress import shown
 from everest_pipelines.text.errors import CallerError, MissingError
 
@@ -58,7 +60,8 @@ def publish(arguments: Namespace) -> int:
     place, settings = opened()
     with held(place.ensure(), "everest publish", on_wait=_waits):
         ws = _open(place, settings)
-        done = swap(ws, _horizon(ws), arguments.accept, why=arguments.why)
+        by = "person" if is_person() and not agent_around(os.environ) else "pipe"
+        done = swap(ws, _horizon(ws), arguments.accept, why=arguments.why, by=by)
         report = render(ws)
     if arguments.json:
         answer(

@@ -76,14 +76,15 @@ def publish(
     accept: Sequence[str] = (),
     *,
     why: str = "",
+    by: str = "owner",
     partial: bool = False,
 ) -> Publication:
     """Publish what the lake holds up to ``horizon``.
 
     A gate that fails on a project leaves that project's published lessons as they were; one that
-    fails on everything publishes nothing. ``accept`` names gates to pass for once; that and ``why``
-    go to the ledger. ``partial`` marks the early generation of a first import, from which the next
-    may differ in any way. Raises CallerError for a gate that may not be accepted.
+    fails on everything publishes nothing. ``accept`` names gates to pass for once; that, ``why``
+    and ``by`` whom go to the ledger. ``partial`` marks the early generation of a first import, from
+    which the next may differ in any way. Raises CallerError for a gate that may not be accepted.
     """
     watch = Stopwatch()
     unknown = sorted(set(accept) - ACCEPTABLE)
@@ -92,7 +93,7 @@ def publish(
             f"The gate {unknown[0]!r} cannot be accepted, only {', '.join(sorted(ACCEPTABLE))}."
         )
     for gate in accept:
-        ledger.append(ws.home, "accept", {"gate": gate, "why": why, "by": "owner"}, now=ws.now())
+        ledger.append(ws.home, "accept", {"gate": gate, "why": why, "by": by}, now=ws.now())
     edited = edits.take(ws)
     inputs = _inputs(ws, horizon)
     if not accept and (unchanged := _unchanged(ws, horizon, inputs)) is not None:

@@ -147,6 +147,25 @@ def test_a_deleted_file_hides_its_lesson_until_the_person_decides() -> None:
     }
 
 
+def test_a_veto_finds_its_lesson_again_after_reclustering_and_only_in_its_scope() -> None:
+    rows = [lesson(), lesson("Use spaces."), lesson("Use tabs.", scope="other", lesson_id="x")]
+    base = {"id": "00000001", "kind": "veto", "recorded_at": NOW, "lesson_id": "gone", "scope": "shop"}
+    by_source = base | {"sources": ["e-Use tabs.", "e-other"]}
+    shown = trust.visible(rows, [by_source], set(), at=NOW)
+    assert [(row.text, row.scope) for row in shown] == [
+        ("Use spaces.", "shop"),
+        ("Use tabs.", "other"),
+    ]
+    assert len(seen(rows, [base])) == 2, "what resolves to nothing hides nothing"
+    lifted = base | {"id": "00000002", "action": "lift", "lesson_id": "gone"}
+    assert seen(rows, [by_source, lifted]) == {"Use tabs.", "Use spaces."}
+    forged = review(2, "approve", 1, lesson_id="gone", actor="agent")
+    assert [one["id"] for one in trust.vetoes([by_source, forged])] == ["00000001"]
+    ended = review(2, "retire", 1, lesson_id="gone")
+    assert [one["id"] for one in trust.vetoes([by_source, ended])] == ["00000001"]
+    assert trust.vetoes([by_source, review(2, "edit", 1, lesson_id="gone")]) == []
+
+
 def test_a_forgotten_value_is_gone() -> None:
     forget = {
         "id": "1",
