@@ -71,6 +71,8 @@ def lessons(arguments: Namespace) -> int:
             scope = lesson["scope"]
             print(f"\n{scope}")
         mark = MARKS.get(lesson["state"], "")
+        if lesson["state"] == "disputed":
+            mark = f" (disputed, said {lesson['last_seen'][:10]})"
         print(f"  {lesson['short_id']}  {plain(lesson['text'])}{mark}")
     if not shown:
         tell("No lessons here. `everest status` says what was read.")

@@ -12,6 +12,7 @@ from everest_pipelines.core.records import (
     LessonRevision,
     ProjectKey,
     State,
+    moment,
 )
 from everest_pipelines.core.render.plain import clipped, code_line, code_span, file_name, short_id
 from everest_pipelines.text.errors import CallerError
@@ -173,6 +174,8 @@ def _at_end(existing: str | None) -> _Placed:
 
 def _lesson_line(lesson: LessonRevision) -> str:
     mark = _MARKS.get(lesson.state, "")
+    if lesson.state == State.DISPUTED:  # the other one is here too: the dates tell them apart
+        mark += f" (said {moment(lesson.last_seen_at):%Y-%m-%d})"
     text = clipped(code_line(lesson.text), MAX_TEXT)
     return (
         f"- `{short_id(lesson.lesson_id)}`{mark}: {code_span(text)}"
