@@ -149,7 +149,13 @@ def test_a_deleted_file_hides_its_lesson_until_the_person_decides() -> None:
 
 def test_a_veto_finds_its_lesson_again_after_reclustering_and_only_in_its_scope() -> None:
     rows = [lesson(), lesson("Use spaces."), lesson("Use tabs.", scope="other", lesson_id="x")]
-    base = {"id": "00000001", "kind": "veto", "recorded_at": NOW, "lesson_id": "gone", "scope": "shop"}
+    base = {
+        "id": "00000001",
+        "kind": "veto",
+        "recorded_at": NOW,
+        "lesson_id": "gone",
+        "scope": "shop",
+    }
     by_source = base | {"sources": ["e-Use tabs.", "e-other"]}
     shown = trust.visible(rows, [by_source], set(), at=NOW)
     assert [(row.text, row.scope) for row in shown] == [

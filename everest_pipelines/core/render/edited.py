@@ -8,7 +8,7 @@ _BLOCK = re.compile(
     r"^(?P<fence>`{3,})text\r?\n(?P<text>.*?)\r?\n?^(?P=fence)[ \t]*\r?$", re.M | re.S
 )
 _LINE = re.compile(
-    r"^- `(?P<id>[0-9a-z]+)`(?: unreviewed| disputed \(said [0-9-]+\))?: (?P<rest>.*?)\s*$", re.MULTILINE
+    r"^- `(?P<id>[0-9a-z]+)`(?: unreviewed| disputed \(said [0-9-]+\))?: (?P<rest>.*?)\s*$", re.M
 )
 _SPAN = re.compile(r"^(?P<fence>`+) ?(?P<text>.*?) ?(?P=fence)(?!`)")
 _SECTION = re.compile(r"^[ \t]*<!-- everest:begin\b.*?^[ \t]*<!-- everest:end\b", re.M | re.S)
