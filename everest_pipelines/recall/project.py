@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,10 +14,15 @@ _DRIVE = re.compile(r"^([A-Za-z]):(?=/|$)")
 
 
 def canonical(path: str) -> str:
-    """A path as the table holds it: ``/`` everywhere, no trailing one, the drive letter small."""
+    """A path as the table holds it: ``/`` everywhere, no trailing one, the drive letter small.
+
+    Steps up (``..``) are taken, so that no path seems to lie in a project that it leaves again.
+    """
     if _is_windows(path):
         path = path.replace("\\", "/")
     path = _DRIVE.sub(lambda drive: drive[0].lower(), path)
+    if "/." in path:
+        path = posixpath.normpath(path)
     return path.rstrip("/") or "/"
 
 
