@@ -9,7 +9,7 @@ STAMP := $(VENV)/.everest-set-up
 NIGHT_ARGUMENTS ?=
 TEST_ARGUMENTS ?=
 
-.PHONY: help setup night up test lint format bench long sample docs lock dist clean chromium
+.PHONY: help setup night up test lint format bench long fuzz sample docs lock dist clean chromium
 
 help: ## what there is to make
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -63,6 +63,10 @@ bench: setup ## the benchmarks that print JSON
 # `make test` kills six nights; this kills thirty at random instants, and half as often at a rename.
 long: setup ## the long runs: thirty killed nights
 	@KILLS=30 $(BIN)/python -m pytest -q everest_pipelines_tests/night/test_kill.py
+
+fuzz: setup ## ten minutes of fuzzing for each reader of transcripts
+	@$(BIN)/python benchmarks/fuzz.py --reader claude-code --seconds 600
+	@$(BIN)/python benchmarks/fuzz.py --reader codex --seconds 600
 
 sample: setup
 	@$(BIN)/python benchmarks/make_sample.py

@@ -36,6 +36,7 @@ CHECKS = {
         "lines_quarantined",
         "record_types_known",
         "large_files_have_turns",
+        "machine_sessions",
     },
     "sessions": {"sessions_complete"},
     "episodes": {"quotes_verbatim", "episodes_complete"},

@@ -24,8 +24,7 @@ def finish(session: Session, reading: Reading) -> None:
     reading.first_cwd = session.first_cwd
     reading.subagent = bool(session.file_agent)
     reading.machine = machine_of(session)
-    if reading.machine:
-        _make_machine(session.drafts, reading.machine)
+    _make_machine(session.drafts, reading)
     empty = {draft.turn_id for draft in session.drafts if draft.is_empty()}
     empty.update(session.moved)
     entries = {entry.turn_id: entry for entry in session.queue.entries}
@@ -65,21 +64,32 @@ def machine_of(session: Session) -> str:
 
     The entry point alone is no sign: the desktop app's prompts come through the SDK too.
     """
-    if session.own:
-        return "own"
-    if session.memory_tool:
-        return "memory_tool"
+    if session.place:
+        return session.place
+    if session.prompted:
+        return session.prompted
     if session.sdk and not session.person:
         return "sdk"
     return ""
 
 
-def _make_machine(drafts: list[Draft], reason: str) -> None:
+def _make_machine(drafts: list[Draft], reading: Reading) -> None:
+    """Take the words of a machine's session out of persons' mouths.
+
+    Through the SDK, or on a schedule, a person may still have spoken: a record that says so, or
+    words beside the scheduled prompt, are theirs.
+    """
+    whole = reading.machine not in ("", "sdk")
     for draft in drafts:
-        if draft.role is Role.HUMAN and not draft.person:
+        if draft.role is Role.HUMAN and reading.machine and (whole or not draft.person):
             draft.role = Role.HARNESS
             draft.channel = Channel.MACHINE
-            draft.add_flags((f"machine:{reason}",))
+            draft.add_flags((f"machine:{reading.machine}",))
+    machines = [draft for draft in drafts if draft.channel is Channel.MACHINE]
+    if machines and not reading.machine and not any(d.role is Role.HUMAN for d in drafts):
+        reading.machine = "scheduled"
+        for draft in machines:
+            draft.add_flags(("machine:scheduled",))
 
 
 class _Ancestors:

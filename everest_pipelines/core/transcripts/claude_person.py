@@ -52,7 +52,7 @@ def add_user(session: Session, source: Source) -> None:
     record = source.record
     if record.message is None:
         return
-    if record.entrypoint and record.entrypoint.startswith("sdk"):
+    if record.entrypoint and machine.is_program_entry(record.entrypoint):
         session.sdk = True
     body = record.message.content
     if isinstance(body, list):
@@ -87,8 +87,8 @@ def add_user(session: Session, source: Source) -> None:
     if said.role is Role.HUMAN:
         draft.person = record.origin is not None and record.origin.kind == "human"
         session.person = session.person or draft.person
-        if session.memory_tool is None:
-            session.memory_tool = machine.is_memory_prompt(said.text)
+        if session.prompted is None:
+            session.prompted = machine.prompt_of(said.text)
     if not agent:
         session.queue.deliver(draft.turn_id, words.strip_wrappers(text))
 

@@ -39,8 +39,8 @@ class Session:
         self.in_ide = False
         self.sdk = False
         self.person = False
-        self.own = False
-        self.memory_tool: bool | None = None  # decided by the first prompt
+        self.place = ""  # why no person works in the session's directory
+        self.prompted: str | None = None  # why the first prompt is a program's
         self._inner: dict[str, str] = {}  # record of a sub-agent inside this file -> its name
 
     def meet(self, record: Record, line: int, content: bytes) -> Source:
@@ -53,7 +53,7 @@ class Session:
             self.up[record.uuid] = record.parentUuid
         if record.cwd and not self.first_cwd:
             self.first_cwd = record.cwd
-            self.own = machine.is_own_place(record.cwd)
+            self.place = machine.place_of(record.cwd)
         return Source(record, line, content, max(len(self.stamps) - 1, 0))
 
     def agent_of(self, record: Record) -> str:

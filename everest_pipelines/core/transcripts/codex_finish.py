@@ -24,8 +24,15 @@ def finish(session: Session, reading: Reading) -> None:
     reading.last_at = max(at) if dated else 0
     reading.first_cwd = session.first_cwd
     reading.subagent = session.is_subagent
+    chain = {  # before anything that later lines decide: a parent, once told, stays
+        draft.turn_id
+        for draft in session.drafts
+        if draft.role is not Role.HARNESS or draft.channel is Channel.INTERRUPTION
+    }
     _decide(session)
     reading.machine = "" if session.is_subagent else session.machine_of()
+    if not reading.machine and session.is_scheduled():
+        reading.machine = "scheduled"
     empty = {draft.turn_id for draft in session.drafts if draft.is_empty()}
     empty.update(session.moved)
     turns: list[Turn] = []
@@ -53,7 +60,7 @@ def finish(session: Session, reading: Reading) -> None:
             withdrawn=draft.turn_id in session.withdrawn,
         )
         turns.append(replace(turn, agent=AGENT))
-        if draft.role is not Role.HARNESS or draft.channel is Channel.INTERRUPTION:
+        if draft.turn_id in chain:
             before = draft.turn_id
     reading.turns = turns
 

@@ -243,8 +243,8 @@ def _add_user(
         return
     session.rounds += 1
     draft.up_turn = session.last_agent
-    if session.memory_tool is None:
-        session.memory_tool = machine.is_memory_prompt(said.text)
+    if session.prompted is None:
+        session.prompted = machine.prompt_of(said.text)
 
 
 def _add_reply(session: Session, source: Source, place: str, text: str) -> None:

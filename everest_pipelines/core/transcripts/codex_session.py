@@ -14,7 +14,7 @@ from collections import defaultdict
 
 from msgspec import Struct
 
-from everest_pipelines.core.records import Micros, Role
+from everest_pipelines.core.records import Channel, Micros, Role
 from everest_pipelines.core.transcripts import machine, times
 from everest_pipelines.core.transcripts.codex_wire import Entry, Item, value_of
 from everest_pipelines.core.transcripts.draft import Draft, Source
@@ -84,7 +84,7 @@ class Session:
         self.stops: dict[tuple[int, int], Draft] = {}
         self.rounds = 0  # messages of the person so far
         self.withdrawn: set[str] = set()
-        self.memory_tool: bool | None = None
+        self.prompted: str | None = None  # why the first prompt is a program's
         self._counts: defaultdict[tuple[str, ...], int] = defaultdict(int)
 
     @property
@@ -139,7 +139,8 @@ class Session:
             spawn = inner.get("thread_spawn") if isinstance(inner, dict) else None
             parent = spawn.get("parent_thread_id") if isinstance(spawn, dict) else None
             root = meta.session_id if meta.session_id != meta.id else None
-            self.parent_session = root or meta.parent_thread_id or parent or ""
+            named = parent if isinstance(parent, str) else ""
+            self.parent_session = root or meta.parent_thread_id or named
             return
         originator = (meta.originator or "").lower()
         if source == "exec" or originator.startswith("codex_exec") or "sdk" in originator:
@@ -240,8 +241,11 @@ class Session:
             gone.append(draft.turn_id)
         self.withdrawn.update(gone)
 
+    def is_scheduled(self) -> bool:
+        """Whether a schedule's prompt is all that was said to the agent."""
+        said = {draft.role for draft in self.drafts if draft.role is Role.HUMAN}
+        return not said and any(draft.channel is Channel.MACHINE for draft in self.drafts)
+
     def machine_of(self) -> str:
         """Why no person led the session, or an empty string."""
-        if machine.is_own_place(self.first_cwd):
-            return "own"
-        return "memory_tool" if self.memory_tool else self.machine
+        return machine.place_of(self.first_cwd) or self.prompted or self.machine

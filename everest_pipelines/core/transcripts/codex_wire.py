@@ -137,7 +137,8 @@ def is_record(fields: dict[str, Any], nested: bool) -> bool:
         return "timestamp" in fields or not nested
     if nested:
         return False
-    return fields.get("type") in BARE or "record_type" in fields or _begins(fields)
+    kind = fields.get("type")
+    return (isinstance(kind, str) and kind in BARE) or "record_type" in fields or _begins(fields)
 
 
 def _begins(fields: dict[str, Any]) -> bool:

@@ -25,6 +25,7 @@ _HEADINGS = ("# Context from my IDE setup:", "# Files mentioned by the user:", "
 _REQUEST = re.compile(r"^#{1,3} My request for Codex:?[ \t]*\n?", re.MULTILINE)
 _SHELL = re.compile(r"\s*<user_shell_command>\s*<command>\s*(.*?)\s*</command>", re.DOTALL)
 _IMAGE = re.compile(r"\s*</?image(?: name=[^>]*)?>\s*\Z")
+_AUTOMATION = re.compile(r"Automation: [^\n]*\nAutomation ID: ")  # what a schedule sends
 _SUMMARY = "Another language model started to solve this problem and produced a summary"
 _CWD = (
     re.compile(r"<cwd>\s*(.*?)\s*</cwd>", re.DOTALL),
@@ -48,6 +49,8 @@ def read_words(texts: Sequence[str]) -> Words:
     whole = "\n".join(texts).strip()
     if (shell := _SHELL.match(whole)) is not None:
         return Words(Role.HUMAN, Channel.BASH, shell.group(1))
+    if _AUTOMATION.match(whole):
+        return Words(Role.HARNESS, Channel.MACHINE, whole)
     if whole.startswith(_SUMMARY):
         return Words(Role.HARNESS, Channel.COMPACTION, whole)
     kept = [said for text in texts if (said := person_text(text))]

@@ -34,7 +34,7 @@ class Reading(Struct, kw_only=True):
     session_started_at: Micros = 0
     last_at: Micros = 0
     first_cwd: str = ""
-    machine: str = ""  # why the session is a machine's: sdk, own, memory_tool; empty: a person's
+    machine: str = ""  # why no person led the session (see ``machine``); empty: a person did
     subagent: bool = False  # a sub-agent's file: part of its parent's session
     _kept: int = 0  # bytes of the contents in ``bad``
 

@@ -37,6 +37,7 @@ _HARNESS: tuple[tuple[str, Channel], ...] = (
     ("<agent-notification>", Channel.NOTIFICATION),
     ("<teammate-message", Channel.NOTIFICATION),
     ("<bash-notification>", Channel.NOTIFICATION),
+    ("<scheduled-task ", Channel.MACHINE),
     ("<local-command-stdout>", Channel.OTHER),
     ("<local-command-stderr>", Channel.OTHER),
     ("<local-command-caveat>", Channel.OTHER),

@@ -1,5 +1,6 @@
 """Is everything read, and do we still understand what agents write?"""
 
+import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,11 @@ if TYPE_CHECKING:
 
 LARGE = 100_000  # bytes: of 573 files seen, every one this large that holds a talk holds turns
 UNKNOWN_SHARE = 0.05  # of a file format's records; what is known to be unknown is below 0.01
-UNKNOWN_LEAST = 200  # records, below which a share says nothing
+UNKNOWN_LEAST = 200  # records of a format, below which a share says nothing
+UNKNOWN_OF_A_FILE = 20  # the same of one file: a new version's first session is told at once
+MACHINE_SHARE = 0.5  # of sessions; of the 123 shared ones under 0.05 are machines'
+MACHINES_LEAST = 10
+_NAME = re.compile(r"[\w:.-]{1,60}")  # a type's name and no words
 
 
 def _files(night: NightRun) -> "list[FileRow]":
@@ -62,26 +67,43 @@ def record_types_known(night: NightRun) -> dg.AssetCheckResult:
     """Red when an agent writes record types that no reader knows: its format has drifted."""
     rows = _files(night)
     records = sum(row.records for row in rows)
-    types: Counter[str] = Counter()
-    for row in rows:
+    unknown = sum(count for row in rows for _, count in row.unknown)
+    drifted = _drifted(rows)
+    types = Counter[str]()
+    for row in drifted:
         types.update(dict(row.unknown))
-    unknown = sum(types.values())
     share = unknown / records if records else 0.0
-    drifted = unknown >= UNKNOWN_LEAST and share > UNKNOWN_SHARE
-    kinds = f"{len(types)} unknown types" if types else "no unknown type"
+    sentence = f"{unknown} of {records} records ({share:.1%}) are of unknown types."
+    if drifted:
+        names = [name if _NAME.fullmatch(name) else "(odd)" for name, _ in types.most_common(9)]
+        sentence += (
+            f" The format has changed in {named(sorted(row.path for row in drifted))}: types"
+            f" {', '.join(names)}. Update Everest; the records are kept and will be read from the"
+            " lake then."
+        )
     return verdict(
         not drifted,
-        f"{unknown} of {records} records ({share:.1%}) are of {kinds}."
-        + (
-            " The agent's format has changed: update Everest; the records are kept and will be"
-            " read from the lake then."
-            if drifted
-            else ""
-        ),
+        sentence,
         records=records,
         unknown=unknown,
         share=round(share, 6),
+        drifted=len(drifted),
     )
+
+
+def _drifted(rows: "list[FileRow]") -> "list[FileRow]":
+    """Files with too many unknown records: by themselves, or together with their format's."""
+    formats: dict[str, list[FileRow]] = {}
+    for row in rows:
+        formats.setdefault(row.format, []).append(row)
+    found: dict[str, FileRow] = {}
+    for group in formats.values():
+        parts = [([row], UNKNOWN_OF_A_FILE) for row in group]
+        for part, least in [*parts, (group, UNKNOWN_LEAST)]:
+            unknown = sum(count for row in part for _, count in row.unknown)
+            if unknown >= least and unknown > UNKNOWN_SHARE * sum(row.records for row in part):
+                found.update((row.path, row) for row in part if row.unknown)
+    return list(found.values())
 
 
 def large_files_have_turns(night: NightRun) -> dg.AssetCheckResult:
@@ -103,6 +125,33 @@ def large_files_have_turns(night: NightRun) -> dg.AssetCheckResult:
     )
 
 
+def machine_sessions(night: NightRun) -> dg.AssetCheckResult:
+    """Yellow when most sessions are machines': a tool fills the watched folder with its own calls.
+
+    They are read and counted, and nothing in them counts as a person's word.
+    """
+    rows = [row for row in _files(night) if row.turns]
+    led = {row.session_id for row in rows if not row.machine}
+    reasons = Counter(
+        {row.session_id: row.machine for row in rows if row.session_id not in led}.values()
+    )
+    machines, sessions = sum(reasons.values()), len({row.session_id for row in rows})
+    share = machines / sessions if sessions else 0.0
+    kinds = ", ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
+    many = machines >= MACHINES_LEAST and share > MACHINE_SHARE
+    return verdict(
+        not many,
+        f"{machines} of {sessions} sessions ({share:.0%}) are machines'"
+        + (f" ({kinds})" if kinds else "")
+        + " and left out of what persons said."
+        + (" Keep a tool's folder out altogether with: everest ignore PATH" if many else ""),
+        warn=True,
+        machines=machines,
+        sessions=sessions,
+        share=round(share, 6),
+    )
+
+
 def sessions_complete(night: NightRun) -> dg.AssetCheckResult:
     """Red when a day with turns has no counts, or counts of other turns."""
     from everest_pipelines.night import derive
@@ -113,6 +162,11 @@ def sessions_complete(night: NightRun) -> dg.AssetCheckResult:
 
 
 TRANSCRIPTS = checks_of(
-    "transcripts", files_read, lines_quarantined, record_types_known, large_files_have_turns
+    "transcripts",
+    files_read,
+    lines_quarantined,
+    record_types_known,
+    large_files_have_turns,
+    machine_sessions,
 )
 SESSIONS = checks_of("sessions", sessions_complete)

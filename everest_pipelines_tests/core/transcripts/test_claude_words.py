@@ -397,6 +397,12 @@ def test_a_queued_message_keeps_its_id_over_files() -> None:
         ({"cwd": "/home/x/.everest/models"}, "Summarize", "own"),
         ({"cwd": "D:\\x\\.everest"}, "Summarize", "own"),
         ({}, "Summarize this part of a conversation in 2-3 sentences.", "memory_tool"),
+        ({"cwd": "/home/x/.claude-mem/observer-sessions"}, "You see a session", "memory_tool"),
+        ({"cwd": "/home/runner/work/tidepool/tidepool"}, "Review this change", "runner"),
+        ({"cwd": "D:\\a\\tidepool\\tidepool"}, "Review this change", "runner"),
+        ({"entrypoint": "claude-code-github-action"}, "Review this change", "sdk"),
+        ({"origin": {"kind": "human"}}, '<scheduled-task name="x" file="y">\nRun.', "scheduled"),
+        ({"cwd": "/x/.everest", "origin": {"kind": "human"}}, "Summarize", "own"),
     ],
 )
 def test_a_machine_s_session_has_no_person_in_it(fields: dict, words: str, reason: str) -> None:
@@ -404,6 +410,20 @@ def test_a_machine_s_session_has_no_person_in_it(fields: dict, words: str, reaso
     assert reading.machine == reason
     assert summary(reading)[0] == ("harness", "machine", words)
     assert f"machine:{reason}" in reading.turns[0].flags
+
+
+def test_words_beside_a_scheduled_prompt_are_the_person_s() -> None:
+    reading = read_records(
+        user("u1", 0, '<scheduled-task name="x" file="y">\nRun the report.'),
+        assistant("a1", 1, [text("done")], "u1"),
+        user("u2", 2, "the totals are wrong", "msg_a1"),
+    )
+    assert reading.machine == ""
+    assert [one[:2] for one in summary(reading)] == [
+        ("harness", "machine"),
+        ("assistant", "reply"),
+        ("human", "prompt"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -547,6 +547,14 @@ def test_a_machine_s_session_has_no_person_in_it(fields: dict, reason: str) -> N
     assert reading.turns[0].channel is Channel.MACHINE
 
 
+def test_a_schedule_s_prompt_is_no_person_s() -> None:
+    prompt = "Automation: Nightly scan\nAutomation ID: nightly\nLast run: never\n\nScan."
+    reading = read_records(meta(), user_event(1, prompt), message(2, "assistant", "Clean."))
+    assert (reading.machine, person(reading)) == ("scheduled", [])
+    joined = read_records(meta(), user_event(1, prompt), user_event(3, "look again"))
+    assert (joined.machine, person(joined)) == ("", ["look again"])
+
+
 @pytest.mark.parametrize("fields", [{}, {"source": "vscode", "originator": "codex_vscode"}])
 def test_a_person_s_session_is_not_taken_for_a_machine_s(fields: dict) -> None:
     reading = read_records(meta(**fields), user_event(2, "Review this."))

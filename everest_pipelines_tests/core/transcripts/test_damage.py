@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 
 import pytest
 from hypothesis import given, settings
@@ -12,15 +11,11 @@ from hypothesis import strategies as st
 from everest_pipelines.core.transcripts import lines as lines_module
 from everest_pipelines_tests.core.transcripts.shapes import (
     SESSION,
-    assistant,
-    call,
     file_of,
     line,
-    queue,
     read_bytes,
     read_records,
     record,
-    result,
     text,
     user,
 )
@@ -188,87 +183,6 @@ def test_a_chain_of_records_that_bites_its_tail_ends() -> None:
 # -- properties --------------------------------------------------------------------------------
 
 
-def whole_file(seed: int) -> list[dict]:
-    chance = random.Random(seed)
-    records: list[dict] = []
-    for n in range(chance.randint(2, 8)):
-        kind = chance.randrange(4)
-        if kind == 0:
-            records.append(user(f"u{n}", n, f'person {n} \u2028 ü {{"x": 1}}'))
-        elif kind == 1:
-            records.append(assistant(f"a{n}", n, [text(f"agent {n}"), call(f"t{n}", command="ls")]))
-            records.append(result(f"r{n}", n, f"t{n}", f"output {n}", is_error=bool(n % 2)))
-        elif kind == 2:
-            records.append(queue("enqueue", n, f"queued {n}"))
-        else:
-            records.append(record("progress", f"p{n}", n, data={"x": n}))
-    return records
-
-
-def marks(data: bytes) -> set[str]:
-    """The texts and outputs of all turns that have one."""
-    found: set[str] = set()
-    for turn in read_bytes(data).turns:
-        found.add(turn.text)
-        found.update(one.output for one in turn.tool_calls if one.output is not None)
-    return found - {""}
-
-
-MUTILATIONS = ["cut", "splice", "nul", "garbage", "glue", "recode", "duplicate", "reorder"]
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.integers(0, 10_000), st.sampled_from(MUTILATIONS), st.data())
-def test_any_mutilation_keeps_every_undamaged_record(
-    seed: int, how: str, data: st.DataObject
-) -> None:
-    records = whole_file(seed)
-    lines = [line(one) for one in records]
-    victim = data.draw(st.integers(0, len(lines) - 1))
-    place = data.draw(st.integers(1, len(lines[victim]) - 1))
-    hurt = lines[victim]
-    damaged = {victim}
-    if how == "cut":
-        lines[victim] = hurt[:place]
-    elif how == "splice":
-        lines[victim] = hurt[:place] + hurt[data.draw(st.integers(0, len(hurt))) :]
-    elif how == "nul":
-        lines[victim] = hurt[:place] + b"\0" * 500 + hurt[place:]
-        damaged = set()
-    elif how == "garbage":
-        junk = data.draw(st.binary(max_size=40)).replace(b"\n", b"")
-        lines[victim] = hurt[:place] + junk + hurt[place:]
-    elif how == "glue":
-        other = data.draw(st.integers(0, len(lines) - 1))
-        lines[victim] = hurt + lines[other]
-        damaged = set()
-    elif how == "recode":
-        lines[victim] = hurt.decode().encode(
-            data.draw(st.sampled_from(["utf-16", "latin-1"])), "replace"
-        )
-    elif how == "duplicate":
-        lines.insert(place % len(lines), hurt)
-        damaged = set()
-    elif how == "reorder":
-        lines = data.draw(st.permutations(lines))
-        damaged = set()
-    calls = {n for n, one in enumerate(records) if one["type"] == "assistant"}
-    if victim in damaged and (victim in calls or victim - 1 in calls):
-        damaged |= {victim - 1, victim + 1}  # a call and its result are one turn
-    expected = marks(file_of(*(one for n, one in enumerate(records) if n not in damaged)))
-    assert expected <= marks(b"".join(one + b"\n" for one in lines))
-
-
-@settings(max_examples=150, deadline=None)
-@given(st.lists(st.binary(max_size=60) | st.sampled_from([line(ONE), line(TWO)[:80], b"\n"])))
-def test_no_bytes_at_all_raise_and_none_are_lost_count_of(parts: list[bytes]) -> None:
-    data = b"".join(parts)
-    reading = read_bytes(data, block=13)
-    assert reading.size == len(data)
-    assert reading.complete_offset <= len(data)
-    assert json.dumps([turn.text for turn in reading.turns]).encode()
-
-
 Json = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
     lambda inner: (
@@ -294,19 +208,3 @@ def test_records_of_any_shape_never_raise(kind: str, fields: dict, message: dict
     reading = read_records(ONE, data, TWO)
     assert {"words 1", "words 2"} <= {turn.text for turn in reading.turns}
     assert reading.session_id == SESSION
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.integers(0, 10_000), st.lists(st.integers(0, 5000), max_size=4))
-def test_reading_a_file_as_it_grows_ends_at_the_same_turns(seed: int, stops: list[int]) -> None:
-    data = file_of(*whole_file(seed))
-    once = read_bytes(data)
-    offset = 0
-    for stop in sorted(stops):
-        reading = read_bytes(data[:stop])
-        assert reading.bad == []  # a torn tail is no fault
-        assert offset <= reading.complete_offset <= min(stop, len(data))
-        offset = reading.complete_offset
-        known = {turn.turn_id for turn in once.turns}
-        assert {turn.turn_id for turn in reading.turns} <= known
-    assert read_bytes(data, block=17).turns == once.turns
