@@ -12,6 +12,7 @@ import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from everest_pipelines.core.detect import correction
@@ -376,6 +377,22 @@ def test_one_directory_is_one_project_for_all_agents(tmp_path: Path) -> None:
     rows = list(ws.lake.read("transcripts"))
     assert {row.agent for _, _, row in rows} == {"claude-code", "codex"}
     assert len({project for _, project, _ in rows}) == 1
+
+
+def test_a_rollout_that_was_compressed_is_the_same_rollout(tmp_path: Path) -> None:
+    content = codex_shapes.file_of(codex_shapes.conversation("current"))
+    ws = feed(tmp_path, {f"codex/{codex_shapes.PATH}": content})
+    before = list(ws.lake.read("transcripts"))
+    packed = pa.compress(content, codec="zstd", asbytes=True)
+    (tmp_path / "codex" / codex_shapes.PATH).unlink()
+    ws = feed(tmp_path, {f"codex/{codex_shapes.PATH}.zst": packed})
+    assert list(ws.lake.read("transcripts")) == before
+    fresh = feed(tmp_path / "fresh", {f"codex/{codex_shapes.PATH}.zst": packed})
+    assert [row.turn_id for row in turns(fresh)] == [row.turn_id for _, _, row in before]
+    damaged = tmp_path / "fresh" / "codex" / f"{codex_shapes.PATH}.zst"
+    damaged.write_bytes(packed[:50])
+    assert [one.where for one in ingest(fresh).failures] == [str(damaged)]
+    assert turns(fresh), "what was read stays"
 
 
 @pytest.mark.parametrize(

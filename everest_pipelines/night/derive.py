@@ -40,7 +40,7 @@ from everest_pipelines.night.workspace import (
 from everest_pipelines.text import ledger
 from everest_pipelines.text.ids import digest
 
-SESSIONS_VERSION = 1  # of what the stage ``sessions`` derives; a new one derives every day again
+SESSIONS_VERSION = 2  # of what the stage ``sessions`` derives; a new one derives every day again
 NOTE_VERSION = 1
 
 Made = dict[str, dict[ProjectKey, list[Any]]]  # table -> project -> rows

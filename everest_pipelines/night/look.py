@@ -18,7 +18,7 @@ from everest_pipelines.text.settings import Settings
 
 # Raise it when a reader or the redaction is mended: every file is then read again, from the
 # lake's own copy where the source has gone.
-READER_VERSION = 2
+READER_VERSION = 3
 
 
 class PendingFile(Struct, frozen=True):

@@ -6,7 +6,6 @@ import hashlib
 import tempfile
 from collections.abc import Callable, Iterator
 from itertools import islice
-from pathlib import Path
 from typing import IO
 
 from msgspec import Struct
@@ -17,6 +16,7 @@ from everest_pipelines.core.transcripts.reading import Reading
 from everest_pipelines.core.transcripts.registry import HEAD_BYTES, format_of
 from everest_pipelines.lake import raw
 from everest_pipelines.lake.operational import FileRow
+from everest_pipelines.night.compressed import opened
 from everest_pipelines.night.look import PendingFile
 from everest_pipelines.night.scan import Scan
 from everest_pipelines.night.workspace import Workspace
@@ -118,7 +118,7 @@ class _Source:
     def _digest_of(self, end: int) -> str:
         digest_ = hashlib.sha256()
         left = end
-        with Path(self.one.path).open("rb") as file:
+        with opened(self.one.path) as file:
             while left and (block := file.read(min(BLOCK, left))):
                 digest_.update(block)
                 left -= len(block)
@@ -137,7 +137,7 @@ class _Source:
             for segment in kept:
                 yield from raw.read_segment(self.ws.home, segment)
             return
-        with Path(self.one.path).open("rb") as file:
+        with opened(self.one.path) as file:
             # Up to what is kept already, so that ``keep`` sees where that ends; then the rest.
             left = self._keep_from
             while block := file.read(min(BLOCK, left) or BLOCK):

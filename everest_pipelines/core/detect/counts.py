@@ -21,28 +21,46 @@ from everest_pipelines.text.ids import digest
 
 _OFFER = re.compile(
     r"(?i)\b(?:(?:would you like|do you want|want|shall|should) (?:me|i)\b(?: to)?|"
-    r"(?:i can|let me know if you(?:'d)? (?:like|want) me to|ready for me to|soll ich)\b)"
+    r"(?:i can|let me know if you(?:'d)? (?:like|want) me to|ready (?:for me )?to|soll ich)\b)"
     r"[^?\n]{0,200}\?"
+    # offers that are no questions
+    r"|\blet me know (?:if|whether) you(?:'d| would)? (?:like|want) me to\b[^?\n]{0,200}"
+    r"|\bif you(?:'d| would)? (?:like|want|prefer),? i (?:can|could|will)\b[^?\n]{0,200}"
+    r"|\bsay the word (?:and i|if you)\b[^?\n]{0,200}"
 )
 _ACTIONS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (name, re.compile(rf"(?i)\b(?:{words})"))
     for name, words in (
-        ("publish", r"push|pull request|\bpr\b|merge|release|deploy|publish"),
+        (
+            "publish",
+            r"push|pull request|\bpr\b|merge|release|deploy|publish|post\b|"
+            r"(?:create|open|make)\b[^?\n]{0,20}\b(?:pr|pull request)\b",
+        ),
         ("commit", r"commit|amend|stage\b|stash|rebase"),
         ("delete", r"delete|remove|drop|clean up"),
         ("test", r"test|verify|check\b"),
         ("run", r"run|execute|start|build|install|restart"),
         (
             "edit",
-            r"fix|implement|add|update|change|edit|create|write|refactor|apply|proceed|continue",
+            r"fix|implement|add|update|change|edit|create|write|refactor|apply|"
+            r"migrat|rename|adjust|set (?:this |it )?up|convert|tackle|rework|strip|note\b",
         ),
         ("plan", r"plan|outline|investigate|look|explore|research|explain"),
     )
 )
+_GOES_ON = re.compile(r"(?i)\b(?:proceed|continue|do (?:it|that|this))\b")
 _YES = re.compile(
     r"(?i)^\W*(?:yes|yep|yeah|sure|ok(?:ay)?|please|go\b|do it|sounds good|perfect|great|"
-    r"absolutely|of course|let'?s|ja\b|gerne|好|да\b|sí\b|continue|proceed|correct|exactly)"
+    r"absolutely|of course|let'?s|ja\b|gerne|好|да\b|sí\b|continue|proceed|correct|exactly|"
+    r"i allow|agreed|approved)"
 )
+# The order that repeats the offer's verb is a yes: "implement 1, 2 and 3", "I allow you to commit".
+_VERB = re.compile(
+    r"(?i)\b(?:implement|create|commit|push|merge|add|update|fix|apply|run|delete|remove|write|post|"
+    r"migrate|rename|test|rebase|continue)\b"
+)
+ORDER_WORDS = 8  # of an answer's beginning in which the verb has to stand
+
 _NO = re.compile(r"(?i)^\W*(?:no\b|nope|not (?:yet|now)|don'?t|stop|skip|leave it|nein|不|нет)")
 _CORRECTING = re.compile(r"(?i)\b(?:instead|rather|but |wrong|not what|actually|should(?:n't)?)\b")
 
@@ -114,7 +132,7 @@ def offers(turns: Sequence[Turn]) -> list[Offer]:
                 turn_id=turn.turn_id,
                 occurred_at=turn.occurred_at,
                 action=_action(offer),
-                answer=_kind_of(answer.text) if answer else "other",
+                answer=_kind_of(answer.text, offer) if answer else "other",
                 answer_turn_id=answer.turn_id if answer else "",
             )
         )
@@ -129,7 +147,11 @@ def _last_offer(text: str) -> str | None:
 
 
 def _action(offer: str) -> str:
-    return next((name for name, words in _ACTIONS if words.search(offer)), "other")
+    """The kind whose verb comes first; "go on" says less than any verb behind it."""
+    found = [(at.start(), name) for name, words in _ACTIONS if (at := words.search(offer))]
+    if found:
+        return min(found, key=lambda one: one[0])[1]
+    return "edit" if _GOES_ON.search(offer) else "other"
 
 
 def _answer(place: Place) -> Turn | None:
@@ -141,9 +163,17 @@ def _answer(place: Place) -> Turn | None:
     return None
 
 
-def _kind_of(text: str) -> str:
+def _kind_of(text: str, offer: str) -> str:
     if _NO.match(text):
         return "corrected" if len(text.split()) > 3 else "declined"
-    if _YES.match(text):
+    if _YES.match(text) or _repeats(text, offer):
         return "corrected" if _CORRECTING.search(text) else "approved"
     return "corrected" if _CORRECTING.search(text[:200]) else "other"
+
+
+def _repeats(text: str, offer: str) -> bool:
+    """Whether an answer orders, in the offer's own verb, what was offered."""
+    if "?" in text:
+        return False
+    ordered = _VERB.findall(" ".join(text.lower().split()[:ORDER_WORDS]))
+    return bool(set(ordered) & set(_VERB.findall(offer.lower())))

@@ -9,6 +9,7 @@ from typing import Any
 from everest_pipelines.core.records import Micros
 from everest_pipelines.core.transcripts.claude_agent import add_assistant
 from everest_pipelines.core.transcripts.claude_finish import finish
+from everest_pipelines.core.transcripts.claude_known import SILENT
 from everest_pipelines.core.transcripts.claude_person import (
     add_attachment,
     add_queue_operation,
@@ -22,20 +23,6 @@ from everest_pipelines.core.transcripts.walk import walk
 from everest_pipelines.core.transcripts.wire import Record, decode
 
 NAME = "claude-code"
-# Records that hold nothing that memory needs; progress repeats what sub-agents' files hold.
-SILENT = frozenset(
-    [
-        "progress",
-        "file-history-snapshot",
-        "last-prompt",
-        "custom-title",
-        "mode",
-        "permission-mode",
-        "summary",
-        "pr-link",
-        "frame-link",
-    ]
-)
 _BEGINNING = re.compile(
     rb'\{\s*"(?:parentUuid|type|sessionId|uuid|isSidechain|messageId|leafUuid|timestamp|summary)"'
 )

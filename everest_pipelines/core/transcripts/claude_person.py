@@ -10,41 +10,12 @@ from __future__ import annotations
 from everest_pipelines.core.records import Channel, Role
 from everest_pipelines.core.transcripts import machine, words
 from everest_pipelines.core.transcripts.claude_agent import add_result
+from everest_pipelines.core.transcripts.claude_known import SILENT_ATTACHMENTS, SILENT_SYSTEM
 from everest_pipelines.core.transcripts.claude_session import Session
 from everest_pipelines.core.transcripts.draft import Source
 from everest_pipelines.core.transcripts.wire import Block, Record, content_of
 from everest_pipelines.core.transcripts.words import Words
 from everest_pipelines.text.ids import digest
-
-SILENT_SYSTEM = frozenset(
-    [
-        "stop_hook_summary",
-        "turn_duration",
-        "compact_boundary",
-        "microcompact_boundary",
-        "api_error",
-        "model_refusal_fallback",
-    ]
-)
-SILENT_ATTACHMENTS = frozenset(  # context that the harness adds by itself
-    [
-        "task_reminder",
-        "hook_additional_context",
-        "nested_memory",
-        "hook_success",
-        "edited_text_file",
-        "command_permissions",
-        "deferred_tools_delta",
-        "skill_listing",
-        "mcp_instructions_delta",
-        "hook_system_message",
-        "agent_listing_delta",
-        "hook_non_blocking_error",
-        "auto_mode",
-        "file",
-        "compact_file_reference",
-    ]
-)
 
 
 def add_user(session: Session, source: Source) -> None:

@@ -23,7 +23,7 @@ from everest_pipelines.core.transcripts.wire import Record
 from everest_pipelines.core.transcripts.words import Words
 from everest_pipelines.text.ids import digest, uuid7_ms
 
-_FILE_ID = re.compile(r"([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\.jsonl\Z")
+_FILE_ID = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl(?:\.zst)?\Z")
 BURST: Micros = 2_000_000  # a copied history is written within moments of its first line
 NEAR = 20  # lines between the copies of one message: beyond, they do not widen its span
 

@@ -54,7 +54,12 @@ FORMATS: tuple[Format, ...] = (
         name="codex",
         agent=codex.NAME,
         root="codex_dir",
-        globs=("sessions/**/rollout-*.jsonl", "archived_sessions/**/rollout-*.jsonl"),
+        globs=(
+            "sessions/**/rollout-*.jsonl",
+            "sessions/**/rollout-*.jsonl.zst",
+            "archived_sessions/**/rollout-*.jsonl",
+            "archived_sessions/**/rollout-*.jsonl.zst",
+        ),
         recognises=codex.recognises,
         read=codex.read,
     ),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 
 from everest_pipelines.core.detect import detect, offers, session_days
 from everest_pipelines.core.records import Channel, EpisodeKind
@@ -78,3 +79,37 @@ def test_a_question_that_offers_nothing_and_a_working_turn_are_no_offers() -> No
     talk.human("the first")
     talk.agent("Do you want me to run it?", call("Bash", "ok", command="ls"))
     assert offers(talk.turns) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "action"),
+    [
+        ("Want me to create the actual PR using `gh pr create`?", "publish"),
+        ("Would you like me to fix the naming before you merge?", "edit"),
+        ("Should I continue with the rebase?", "commit"),
+        ("If you want, I can also remove `runs/` or leave it for now.", "delete"),
+        ("Two steps are left; say the word and I'll strip it.", "edit"),
+        ("Let me know if you'd like me to run the suite again.", "run"),
+        ("Ready to proceed?", "edit"),
+    ],
+)
+def test_the_first_verb_of_an_offer_is_its_action(said: str, action: str) -> None:
+    talk = Talk()
+    talk.agent(f"The parser is done. {said}")
+    assert [one.action for one in offers(talk.turns)] == [action]
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        ("Implement 1,2 and 3.", "approved"),
+        ("Create a plan and implement it with a subagent.", "approved"),
+        ("add another option to the form", "other"),
+        ("can you implement it without the cache?", "other"),
+    ],
+)
+def test_an_order_in_the_offer_s_own_verb_approves_it(answer: str, kind: str) -> None:
+    talk = Talk()
+    talk.agent("Would you like me to implement these changes?")
+    talk.human(answer)
+    assert [one.answer for one in offers(talk.turns)] == [kind]

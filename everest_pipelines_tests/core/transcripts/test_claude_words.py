@@ -387,6 +387,44 @@ def test_a_queued_message_keeps_its_id_over_files() -> None:
     assert two.turns[1].turn_id == one.turn_id
 
 
+def test_words_in_all_six_places_are_read_once_each() -> None:
+    command = "<command-name>/fix</command-name>\n<command-args>the parser</command-args>"
+    reading = read_records(
+        user("u1", 1, "a prompt"),
+        user("u2", 2, command, "u1"),
+        user("u3", 3, "<bash-input>git log</bash-input>", "u2"),
+        assistant("a1", 4, [call("t1"), call("t2", "Edit")], "u3"),
+        result("r1", 5, "t1", "ok", "a1", beside=[text("a comment")]),
+        result(
+            "r2",
+            6,
+            "t2",
+            f"{REFUSED}To tell you how to proceed, the user said:\na reason",
+            "a1",
+            is_error=True,
+        ),
+        queue("enqueue", 7, "delivered by a record"),
+        queue("enqueue", 7.5, "delivered by nothing else"),
+        queue("dequeue", 8),
+        user("u4", 8, "delivered by a record", "r2"),
+        queue("remove", 9),
+        queue("enqueue", 10, "never delivered"),
+        record("last-prompt", "l1", 11, lastPrompt="a prompt"),
+    )
+    said = [turn for turn in reading.turns if turn.role is Role.HUMAN and not turn.duplicate_of]
+    assert {turn.text: (turn.channel.value, "undelivered" in turn.flags) for turn in said} == {
+        "a prompt": ("prompt", False),
+        "the parser": ("command", False),
+        "git log": ("bash", False),
+        "a comment": ("comment", False),
+        "a reason": ("refusal", False),
+        "delivered by a record": ("prompt", False),
+        "delivered by nothing else": ("queued", False),
+        "never delivered": ("queued", True),
+    }
+    assert len(said) == 8
+
+
 # -- machines ----------------------------------------------------------------------------------
 
 
