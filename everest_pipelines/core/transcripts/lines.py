@@ -132,6 +132,7 @@ def _is_plain(chunk: bytes, offset: int) -> bool:
         b"\0" not in chunk
         and b"\r" not in chunk
         and b'"base64"' not in chunk
+        and _DATA_URL not in chunk
         and (offset > 0 or not chunk.startswith(_BOM))
     )
 
