@@ -112,8 +112,23 @@ def _recall(parser: Parser) -> None:
         metavar="KEY",
         help="a project key, or the start of one; by default that of this directory",
     )
-    parser.add_argument("-k", type=_at_least_one, default=5, help="at most so many (5)")
-    parser.add_argument("--explain", action="store_true", help="score and words in common")
+    parser.add_argument("-k", "--k", type=_at_least_one, default=5, help="at most so many (5)")
+    parser.add_argument(
+        "--kind",
+        choices=("rule", "error", "surprise", "note", "episode"),
+        help="only lessons of this kind; episode: what happened, rather than what it taught",
+    )
+    parser.add_argument(
+        "--explain", action="store_true", help="the words in common and what the score is made of"
+    )
+
+
+def _serve(parser: Parser) -> None:
+    parser.add_argument(
+        "--folder",
+        metavar="PATH",
+        help="where the agent works, if it names no roots and starts this elsewhere",
+    )
 
 
 def _wrong(parser: Parser) -> None:
@@ -163,6 +178,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("wrong", "a lesson is wrong: hide it at once", "wrong:run", _wrong),
     Command("review", "decide what waits: approve, pin, edit, reject", "review:run", _review),
     Command("remember", "tell the memory something yourself", "memory:remember", _remember),
+    Command("serve", "answer an agent over MCP on stdin and stdout", "serve:run", _serve),
     Command("morning", "the report of the last night", "memory:morning", _nothing),
     Command("sql", "ask the published tables", "sql:run", _sql),
     Command("paths", "where everything is", "places:paths", _json),

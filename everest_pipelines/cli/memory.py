@@ -93,11 +93,9 @@ def _of_a_day(
 
 
 def recall(arguments: Namespace) -> int:
-    """Lessons that share words with the query, in this directory's project and everywhere."""
-    from everest_pipelines.recall.format import terminal
+    """What shares words with the query, in this directory's project and everywhere."""
     from everest_pipelines.recall.overlay import hidden
     from everest_pipelines.recall.project import project_of
-    from everest_pipelines.recall.search import search
     from everest_pipelines.recall.snapshot import EVERYWHERE, open_snapshot
 
     place, _ = opened()
@@ -106,12 +104,11 @@ def recall(arguments: Namespace) -> int:
         asked = arguments.project
         known = _one_of(keys, asked) if asked else project_of(snapshot, Path.cwd())
         project = known or EVERYWHERE
-        query = " ".join(arguments.query)
-        hits = search(snapshot, query, project=project, k=arguments.k, hidden=hidden(place))
+        hits, shown = _asked(snapshot, arguments, project, hidden(place))
     if arguments.json:
-        answer({"project": project, "hits": [hit.as_dict() for hit in hits]})
+        answer({"project": project, "hits": hits})
     elif hits:
-        print(terminal(hits, explain=arguments.explain), end="")
+        print(shown, end="")
     if known is None:
         tell(
             "This directory belongs to no known project: only lessons for everywhere were asked.",
@@ -121,6 +118,26 @@ def recall(arguments: Namespace) -> int:
     elif not hits and not arguments.json:
         tell(f"Nothing in {project} shares a word with that.")
     return 0
+
+
+def _asked(
+    snapshot: Snapshot, arguments: Namespace, project: str, gone: frozenset[str]
+) -> tuple[list[dict[str, Any]], str]:
+    """The hits as objects, and the same for a terminal."""
+    from everest_pipelines.recall.format import terminal, terminal_episodes
+
+    query = " ".join(arguments.query)
+    if arguments.kind == "episode":
+        from everest_pipelines.recall.episodes import search_episodes
+
+        hidden = snapshot.sources_of(gone)
+        past = search_episodes(snapshot, query, project=project, k=arguments.k, hidden=hidden)
+        shown = terminal_episodes(past, explain=arguments.explain)
+        return [hit.as_dict() for hit in past], shown
+    from everest_pipelines.recall.search import search
+
+    hits = search(snapshot, query, project=project, k=arguments.k, kind=arguments.kind, hidden=gone)
+    return [hit.as_dict() for hit in hits], terminal(hits, explain=arguments.explain)
 
 
 def _keys(snapshot: Snapshot) -> list[str]:
@@ -156,7 +173,7 @@ def remember(arguments: Namespace) -> int:
     if not arguments.text.strip():
         raise CallerError("There is nothing to remember.", 'everest remember "…"')
     place = opened()[0].ensure()
-    project = _project(place, Path(arguments.project or ".").expanduser().absolute())
+    project = project_at(place, Path(arguments.project or ".").expanduser().absolute())
     entry = ledger.append(
         place,
         "note",
@@ -175,7 +192,7 @@ def remember(arguments: Namespace) -> int:
     return 0
 
 
-def _project(place: Home, folder: Path) -> str:
+def project_at(place: Home, folder: Path) -> str:
     """The key of the project that a directory belongs to, known or not."""
     from everest_pipelines.core.transcripts.projects import project_key
     from everest_pipelines.night.projects import git_root

@@ -34,6 +34,7 @@ class Candidate(Struct, kw_only=True):
     episodes: dict[str, Episode] = {}  # the sources of visible lessons
     rejected_keys: dict[ProjectKey, set[str]] = {}  # tombstones, by scope
     rejected_ids: frozenset[str] = frozenset()  # taken away by a person
+    refused_episodes: frozenset[str] = frozenset()  # sources of what a person refused
     missing: dict[ProjectKey, list[tuple[str, Day]]] = {}  # (stage, day) expected and not good
     forgotten: Sequence[str] = ()
 

@@ -44,7 +44,7 @@ from everest_pipelines.text.ids import digest
 
 STAGE = "published"
 DAY_MICROS = 86_400_000_000
-PUBLISH_VERSION = 1  # raise it when the same lake is to be published differently
+PUBLISH_VERSION = 2  # raise it when the same lake is to be published differently
 
 
 class Publication(Struct, kw_only=True):
@@ -210,6 +210,11 @@ def candidate_of(ws: Workspace, horizon: Day) -> Candidate:
     kept_out = _kept_out(ws)
     before = published.current(ws.home)
     applied = trust.newest(trust.apply_entries(revisions, entries)).values()
+    refused = [
+        lesson
+        for lesson in applied
+        if lesson.state in (State.REJECTED, State.RETIRED) and lesson.decided_by != "night"
+    ]
     return Candidate(
         visible=visible,
         # Of a project that the owner keeps out nothing stays, whatever a gate says.
@@ -221,11 +226,11 @@ def candidate_of(ws: Workspace, horizon: Day) -> Candidate:
         project_of_episode=project_of,
         episodes=episodes,
         rejected_keys={scope: set(trust.tombstones(entries, scope=scope)) for scope in scopes},
-        rejected_ids=frozenset(
-            lesson.lesson_id
-            for lesson in applied
-            if lesson.state in (State.REJECTED, State.RETIRED) and lesson.decided_by != "night"
+        refused_episodes=frozenset(
+            source for lesson in refused for source in lesson.source_episode_ids
         )
+        - wanted,
+        rejected_ids=frozenset(lesson.lesson_id for lesson in refused)
         | frozenset(overlay.hidden(ws.home))
         | frozenset(row.old_id for _, _, row in ws.history.rows("merges")),
         missing=missing(ws, horizon),
@@ -283,7 +288,7 @@ def _swap(
         write_extra=lambda folder: snapshot.build(
             folder / "recall.sqlite",
             lessons=[wire(lesson) for lesson in shown],
-            episodes=_recallable(ws, horizon),
+            episodes=_recallable(ws, horizon, candidate.refused_episodes),
             generation=horizon,
             projects=_paths(ws),
         ),
@@ -373,11 +378,12 @@ def _paths(ws: Workspace) -> list[tuple[str, ProjectKey]]:
     ]
 
 
-def _recallable(ws: Workspace, horizon: Day) -> list[dict[str, Any]]:
+def _recallable(ws: Workspace, horizon: Day, refused: frozenset[str]) -> list[dict[str, Any]]:
+    """Past episodes up to the horizon, without those that taught what a person refused."""
     newest: dict[str, dict[str, Any]] = {}
     for day, project, row in ws.history.rows("episodes"):
         episode: Episode = row
-        if day <= horizon:
+        if day <= horizon and episode.episode_id not in refused:
             newest[episode.episode_id] = {
                 "id": episode.episode_id,
                 "project": project,

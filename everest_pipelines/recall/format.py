@@ -46,6 +46,28 @@ def block(hits: Sequence[Hit], *, budget: int = DEFAULT_BUDGET) -> tuple[str, li
     return "\n".join([_OPEN, *lines, _CLOSE]) + "\n", shown
 
 
+def episode_block(hits: Sequence[EpisodeHit], *, budget: int) -> str:
+    """Past episodes for an agent, best first, within `budget` tokens; "" when none fits."""
+    lines = [
+        f"- {hit.kind}: {quoted(hit.title or hit.gist)}"
+        + (f" | said: {quoted(hit.quote)}" if hit.quote and hit.quote != hit.title else "")
+        for hit in hits
+    ]
+    left = budget - tokens(_OPEN + "\n" + _CLOSE + "\n")
+    kept: list[str] = []
+    for line in lines:
+        cost = tokens(line + "\n")
+        if cost <= left:
+            kept.append(line)
+            left -= cost
+    return "\n".join([_OPEN, *kept, _CLOSE]) + "\n" if kept else ""
+
+
+def fenced(lines: Sequence[str]) -> str:
+    """Lines as data: none can open or close the fence."""
+    return "\n".join([_OPEN, *map(quoted, lines), _CLOSE]) + "\n"
+
+
 def terminal(hits: Sequence[Hit], *, explain: bool = False) -> str:
     """A line a lesson for a person; with `explain`, the score and the words in common below it."""
     lines: list[str] = []
@@ -55,7 +77,7 @@ def terminal(hits: Sequence[Hit], *, explain: bool = False) -> str:
             lines.append(f"          what then worked: {plain(hit.fix)}")
         if explain:
             lines.append(
-                f"          score {hit.score:.3f}; in common: {plain(hit.why)};"
+                f"          score {hit.score:.3f}{_parts(hit.parts)}; in common: {plain(hit.why)};"
                 f" {hit.kind}, {hit.state}, {plain(hit.scope)}"
             )
     return "".join(line + "\n" for line in lines)
@@ -67,8 +89,14 @@ def terminal_episodes(hits: Sequence[EpisodeHit], *, explain: bool = False) -> s
     for hit in hits:
         lines.append(f"{hit.episode_id[:8]}  {hit.kind}: {plain(hit.title or hit.gist)}")
         if explain:
-            lines.append(f"          score {hit.score:.3f}; in common: {plain(hit.why)}")
+            words = plain(hit.why) or "nothing, but what stands beside it"
+            lines.append(f"          score {hit.score:.3f}{_parts(hit.parts)}; in common: {words}")
     return "".join(line + "\n" for line in lines)
+
+
+def _parts(parts: Sequence[tuple[str, float]]) -> str:
+    shown = ", ".join(f"{name} {value:.3f}" for name, value in parts if value)
+    return f" ({shown})" if shown else ""
 
 
 def plain(text: str) -> str:

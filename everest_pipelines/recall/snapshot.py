@@ -14,7 +14,7 @@ except ImportError:  # an interpreter that is built otherwise
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
     from typing import Any
@@ -101,6 +101,30 @@ class Lesson:
         return {self.id, self.short_id, self.value_key}
 
 
+class Episode:
+    """What is told of an episode as evidence. `occurred_at` in microseconds UTC."""
+
+    __slots__ = ("gist", "id", "kind", "occurred_at", "quote", "session", "title")
+
+    def __init__(
+        self,
+        id: str,
+        kind: str,
+        title: str,
+        gist: str,
+        quote: str,
+        session: str,
+        occurred_at: int,
+    ) -> None:
+        self.id = id
+        self.kind = kind
+        self.title = title
+        self.gist = gist
+        self.quote = quote
+        self.session = session
+        self.occurred_at = occurred_at
+
+
 LESSON_COLUMNS = (
     "id, short_id, scope, kind, state, text, fix, quote, strength, seen, last_seen_at, value_key,"
     " sources"
@@ -136,8 +160,8 @@ class Snapshot:
         )
         return [Lesson(*row) for row in rows]
 
-    def lesson(self, identifier: str) -> Lesson | None:
-        """The lesson whose id starts with `identifier`, in any project; None when there is none.
+    def lesson(self, identifier: str, *, scopes: Sequence[str] = ()) -> Lesson | None:
+        """The lesson whose id starts with `identifier`, of these scopes or of any; None: none is.
 
         Raises CallerError when several do, or when `identifier` has fewer than 4 digits.
         """
@@ -146,14 +170,38 @@ class Snapshot:
             raise CallerError(
                 f"{identifier!r} is too short for a lesson id: give 4 digits or more."
             )
+        marks = ", ".join("?" * len(scopes))
+        where = f" AND scope IN ({marks})" if scopes else ""
         rows = self.connection.execute(
-            f"SELECT {LESSON_COLUMNS} FROM lessons WHERE substr(id, 1, ?) = ? ORDER BY id LIMIT 9",
-            (len(wanted), wanted),
+            f"SELECT {LESSON_COLUMNS} FROM lessons WHERE substr(id, 1, ?) = ?{where}"
+            " ORDER BY id LIMIT 9",
+            (len(wanted), wanted, *scopes),
         ).fetchall()
         if len(rows) > 1:
             names = ", ".join(row[0][: len(wanted) + 6] for row in rows)
             raise CallerError(f"{identifier!r} is the start of several lesson ids: {names}.")
         return Lesson(*rows[0]) if rows else None
+
+    def sources_of(self, keys: Collection[str]) -> frozenset[str]:
+        """Ids of the episodes behind the lessons that `keys` name by id, short id or value key."""
+        found: set[str] = set()
+        for key in keys:
+            rows = self.connection.execute(
+                "SELECT sources FROM lessons WHERE id = ? OR short_id = ? OR value_key = ?",
+                (key, key, key),
+            )
+            found.update(one for row in rows for one in row[0].split())
+        return frozenset(found)
+
+    def episodes(self, identifiers: Sequence[str]) -> list[Episode]:
+        """Those of these episodes that the snapshot holds."""
+        marks = ", ".join("?" * len(identifiers))
+        rows = self.connection.execute(
+            f"SELECT id, kind, title, gist, quote, session, occurred_at FROM episodes"
+            f" WHERE id IN ({marks}) ORDER BY id",
+            list(identifiers),
+        )
+        return [Episode(*row) for row in rows]
 
     def close(self) -> None:
         """Close the file. Closing twice is allowed."""
