@@ -7,7 +7,7 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
-from everest_pipelines.cli.context import home, now
+from everest_pipelines.cli.context import home, now, opened
 
 
 def run(arguments: Namespace) -> int:
@@ -17,7 +17,7 @@ def run(arguments: Namespace) -> int:
     from everest_pipelines.recall.answers import Answers
     from everest_pipelines.recall.mcp import Server, serve
 
-    place = home()
+    place, _ = opened()  # a wrong setting is said at the start, not ignored
     writes = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # nothing else may write between messages
     folder = str(Path(arguments.folder or ".").expanduser().absolute())

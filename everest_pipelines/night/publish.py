@@ -209,12 +209,15 @@ def candidate_of(ws: Workspace, horizon: Day) -> Candidate:
     scopes = {lesson.scope for lesson in visible}
     kept_out = _kept_out(ws)
     before = published.current(ws.home)
-    applied = trust.newest(trust.apply_entries(revisions, entries)).values()
+    last = trust.newest(trust.apply_entries(revisions, entries))
+    applied = last.values()
     refused = [
         lesson
         for lesson in applied
         if lesson.state in (State.REJECTED, State.RETIRED) and lesson.decided_by != "night"
     ]
+    hidden = overlay.hidden(ws.home) | trust.vetoed(entries, last)
+    called_wrong = [one for one in applied if hidden & {one.lesson_id, one.value_key}]
     return Candidate(
         visible=visible,
         # Of a project that the owner keeps out nothing stays, whatever a gate says.
@@ -227,7 +230,7 @@ def candidate_of(ws: Workspace, horizon: Day) -> Candidate:
         episodes=episodes,
         rejected_keys={scope: set(trust.tombstones(entries, scope=scope)) for scope in scopes},
         refused_episodes=frozenset(
-            source for lesson in refused for source in lesson.source_episode_ids
+            source for lesson in (*refused, *called_wrong) for source in lesson.source_episode_ids
         )
         - wanted,
         rejected_ids=frozenset(lesson.lesson_id for lesson in refused)

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from typing import Any
 
-POOL = 256  # best by FTS5's own BM25; of these come neighbours and sessions
+POOL = 128  # best by FTS5's own BM25; of these come neighbours and sessions
 BESIDE = 0.3  # of a neighbour's BM25: LoCoMo R@10 0.62 without, 0.70 with
 SESSION = 0.3  # of the sum of the session's best: LoCoMo R@10 0.70 without, 0.73 with
 SESSION_BEST = 3
 
-_COLUMNS = "row, id, project, kind, title, gist, quote, session, occurred_at, terms, replaced_by"
+_TOLD = "row, id, project, kind, title, gist, quote, session, occurred_at"
 
 
 class EpisodeHit:
@@ -70,15 +70,40 @@ class EpisodeHit:
 
 
 class _Row:
-    __slots__ = ("base", "beside", "fields", "replaced_by", "session", "shared")
+    """An episode while it is ranked: what it says is read of the few that are told."""
 
-    def __init__(self, fields: tuple[Any, ...]) -> None:
-        self.fields = fields
-        self.session = (fields[2], fields[7])
-        self.replaced_by: int | None = fields[10]
+    __slots__ = (
+        "base",
+        "beside",
+        "id",
+        "kind",
+        "occurred_at",
+        "parts",
+        "replaced_by",
+        "score",
+        "session",
+        "shared",
+    )
+
+    def __init__(
+        self,
+        id: str,
+        kind: str,
+        project: str,
+        session: str,
+        occurred_at: int,
+        replaced_by: int | None,
+    ) -> None:
+        self.id = id
+        self.kind = kind
+        self.session = (project, session)
+        self.occurred_at = occurred_at
+        self.replaced_by = replaced_by
         self.base = 0.0
         self.beside = 0.0
+        self.score = 0.0
         self.shared: list[str] = []
+        self.parts: tuple[tuple[str, float], ...] = ()
 
 
 def search_episodes(
@@ -110,31 +135,51 @@ def search_episodes(
     sessions = _sessions(rows)
     best = max(row.base for row in rows.values())
     newest = int(snapshot.meta["newest_at"])
-    hits: dict[int, EpisodeHit] = {}
-    for at, row in rows.items():
-        _, name, scope, kind_of, title, gist, quote, session, occurred_at, *_ = row.fields
-        if name in hidden or (kind is not None and kind_of != kind):
-            continue
-        parts = (
-            *rank.parts(row.base, best, age=newest - occurred_at),
+    for row in rows.values():
+        row.parts = (
+            *rank.parts(row.base, best, age=newest - row.occurred_at),
             ("beside", round(BESIDE * row.beside, 6)),
             ("session", round(SESSION * sessions.get(row.session, 0.0), 6)),
         )
-        hits[at] = EpisodeHit(
-            episode_id=name,
-            project=scope,
-            kind=kind_of,
-            title=title,
-            gist=gist,
-            quote=quote,
-            session=session,
-            occurred_at=occurred_at,
-            score=rank.total(parts),
-            why=", ".join(asked[term] for term in row.shared),
-            parts=parts,
+        row.score = rank.total(row.parts)
+    _current_first(rows)
+    wanted = [
+        at
+        for at, row in rows.items()
+        if row.id not in hidden and (kind is None or row.kind == kind)
+    ]
+    wanted.sort(key=lambda at: (-rows[at].score, rows[at].id))
+    return _told(snapshot, rows, wanted[: max(k, 0)], asked)
+
+
+def _told(
+    snapshot: Snapshot, rows: dict[int, _Row], wanted: Sequence[int], asked: dict[str, str]
+) -> list[EpisodeHit]:
+    marks = ", ".join("?" * len(wanted))
+    answer = snapshot.connection.execute(
+        f"SELECT {_TOLD} FROM episodes WHERE row IN ({marks})", list(wanted)
+    )
+    told = {fields[0]: fields[1:] for fields in answer}
+    hits: list[EpisodeHit] = []
+    for at in wanted:
+        name, project, kind, title, gist, quote, session, occurred_at = told[at]
+        row = rows[at]
+        hits.append(
+            EpisodeHit(
+                episode_id=name,
+                project=project,
+                kind=kind,
+                title=title,
+                gist=gist,
+                quote=quote,
+                session=session,
+                occurred_at=occurred_at,
+                score=row.score,
+                why=", ".join(asked[term] for term in row.shared),
+                parts=row.parts,
+            )
         )
-    _current_first(rows, hits)
-    return sorted(hits.values(), key=lambda hit: (-hit.score, hit.episode_id))[: max(k, 0)]
+    return hits
 
 
 def _matched(
@@ -152,32 +197,38 @@ def _matched(
         [any_of(rarest), first, last, POOL],
     )
     matched = [row[0] for row in answer]
-    wanted = {at + step for at in matched for step in (-1, 0, 1) if first <= at + step <= last}
-    _read(snapshot, wanted, rows)
+    _read(snapshot, matched, rarest, rows)
+    beside = {at + step for at in matched for step in (-1, 1) if first <= at + step <= last}
+    _read(snapshot, beside - rows.keys(), {}, rows)
     replacing = {row.replaced_by for row in rows.values() if row.replaced_by is not None}
-    _read(snapshot, replacing - rows.keys(), rows)
-    for at in wanted | replacing:
-        row = rows[at]
-        row.base, row.shared = bm25(snapshot, "episodes", row.fields[9].split(), rarest)
+    _read(snapshot, replacing - set(matched), rarest, rows)
     for at in matched:
         row = rows[at]
         for near in (at - 1, at + 1):
             if near in rows and rows[near].session == row.session:
                 rows[near].beside += row.base
-    for at in wanted - set(matched):
-        if not rows[at].beside and not rows[at].base:
+    for at in beside - set(matched) - replacing:
+        if not rows[at].beside:  # of another session
             del rows[at]
 
 
-def _read(snapshot: Snapshot, wanted: Collection[int], rows: dict[int, _Row]) -> None:
+def _read(
+    snapshot: Snapshot, wanted: Collection[int], terms: dict[str, float], rows: dict[int, _Row]
+) -> None:
+    """Adds these rows, scored by `terms` where there are any."""
     if not wanted:
         return
     marks = ", ".join("?" * len(wanted))
+    words = "terms" if terms else "''"
     answer = snapshot.connection.execute(
-        f"SELECT {_COLUMNS} FROM episodes WHERE row IN ({marks})", sorted(wanted)
+        "SELECT row, id, kind, project, session, occurred_at, replaced_by,"
+        f" {words} FROM episodes WHERE row IN ({marks})",
+        sorted(wanted),
     )
-    for fields in answer:
-        rows[fields[0]] = _Row(fields)
+    for at, *fields, said in answer:
+        row = rows[at] = _Row(*fields)
+        if terms:
+            row.base, row.shared = bm25(snapshot, "episodes", said.split(), terms)
 
 
 def _sessions(rows: dict[int, _Row]) -> dict[tuple[str, str], float]:
@@ -192,16 +243,14 @@ def _sessions(rows: dict[int, _Row]) -> dict[tuple[str, str], float]:
     }
 
 
-def _current_first(rows: dict[int, _Row], hits: dict[int, EpisodeHit]) -> None:
+def _current_first(rows: dict[int, _Row]) -> None:
     """What replaced an earlier one takes the place of the best that it replaced."""
     for _ in range(len(rows)):  # a chain of replacements settles in its length; most have none
         moved = False
-        for at, row in rows.items():
-            by = row.replaced_by
-            if by is None or at not in hits or by not in hits:
-                continue
-            if hits[by].score < hits[at].score:
-                hits[by].score = round(hits[at].score + 1e-6, 6)
+        for row in rows.values():
+            by = rows.get(row.replaced_by) if row.replaced_by is not None else None
+            if by is not None and by.score <= row.score:
+                by.score = round(row.score + 1e-6, 6)
                 moved = True
         if not moved:
             return

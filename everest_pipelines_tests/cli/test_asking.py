@@ -252,6 +252,23 @@ def test_recall_takes_words_without_quotes_and_the_start_of_a_key(
     assert "several projects" in err
 
 
+def test_recall_of_one_kind_and_its_explanation(published: Made, everest: Everest) -> None:
+    asked = ("recall", "pnpm", "--project", "code-tidepool", "--k", "3")
+    for kind in ("rule", "error", "episode"):
+        hits = body(everest(*asked, "--kind", kind, "--json")[1])["hits"]
+        assert len(hits) <= 3
+        if kind == "episode":
+            assert all(str(hit["project"]).startswith("code-tidepool") for hit in hits)
+            assert any("pnpm" in hit["gist"] + hit["quote"] for hit in hits)
+        else:
+            assert {hit["kind"] for hit in hits} <= {kind}
+    assert body(everest(*asked, "--kind", "rule", "--json")[1])["hits"]
+    with pytest.raises(SystemExit):
+        everest(*asked, "--kind", "session")
+    assert "(words " in everest(*asked, "--explain")[1]
+    assert "(words " in everest(*asked, "--kind", "episode", "--explain")[1]
+
+
 def test_recall_outside_a_project_says_so_and_names_the_projects(
     published: Made, everest: Everest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from everest_pipelines.cli.setup import switch
+from everest_pipelines.recall.snapshot import open_snapshot
 from everest_pipelines.text import ledger
 from everest_pipelines.text.home import Home
 from everest_pipelines.text.settings import load
@@ -36,6 +37,32 @@ def test_a_wrong_lesson_is_gone_at_once_and_its_neighbours_stay(
     assert [entry["why"] for entry in entries] == ["we changed that"]
     assert body(everest("wrong", before[0], "--json")[1])["changed"] is False
     assert len(ledger.read(copied.home, ("veto",)).entries) == 1
+
+
+def test_what_taught_a_wrong_lesson_is_not_recalled_either_before_or_after_the_next_publish(
+    copied: Made, everest: Everest
+) -> None:
+    asked = ("recall", "pnpm", "--project", "code-tidepool", "--json", "--k", "50")
+    wrong = next(hit for hit in body(everest(*asked)[1])["hits"] if "pnpm" in hit["text"])
+    with open_snapshot(copied.home) as snapshot:
+        lesson = snapshot.lesson(wrong["lesson_id"])
+        assert lesson is not None
+        sources = set(lesson.sources)
+
+    def recalled() -> set[str]:
+        hits = body(everest(*asked, "--kind", "episode")[1])["hits"]
+        return {str(hit["episode_id"]) for hit in hits}
+
+    assert sources <= recalled()
+    code, said, err = everest("wrong", wrong["short_id"])
+    assert code == 0, (said, err)
+    assert not sources & recalled()
+    assert everest("publish")[0] == 0
+    with open_snapshot(copied.home) as snapshot:
+        assert snapshot.lesson(wrong["lesson_id"]) is None
+        assert snapshot.episodes(sorted(sources)) == []
+    assert not sources & recalled()
+    assert recalled(), "the control: other episodes are still recalled"
 
 
 def test_a_wrong_id_hides_nothing(copied: Made, everest: Everest) -> None:

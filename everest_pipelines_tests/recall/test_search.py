@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everest_pipelines.recall.episodes import search_episodes
-from everest_pipelines.recall.search import Hit, search
+from everest_pipelines.recall.format import terminal
+from everest_pipelines.recall.search import Hit, bearing, search
 from everest_pipelines.recall.snapshot import Snapshot
 from everest_pipelines.recall.terms import query_terms
 from everest_pipelines_tests.recall.rows import (
@@ -186,3 +187,47 @@ def test_importing_search_loads_the_standard_library_and_our_two_rooms_only() ->
     rooms = {".".join(name.split(".")[:2]) for name in ours}
     assert rooms == {"everest_pipelines", "everest_pipelines.recall", "everest_pipelines.text"}
     assert "everest_pipelines.recall.build" not in ours
+
+
+NAMED = [
+    lesson("Deploys run on a cluster in EKS.", aliases=["k8s", "Kubernetes", "dead letter"]),
+    lesson("Errors are returned, never thrown.", aliases=["error handling"]),
+    lesson("Docs say how the cluster is paid for and who pays."),
+]
+
+
+@pytest.mark.parametrize("prompt", ["k8s?", "kubernets pods", "a dead letter again", "Kubernetes"])
+def test_what_a_prompt_calls_by_its_name_is_shown_alone(tmp_path: Path, prompt: str) -> None:
+    with snapshot(tmp_path, NAMED) as opened:
+        assert _texts(bearing(opened, prompt, project=HERE)) == [NAMED[0]["text"]]
+        assert _texts(search(opened, prompt, project=HERE))[0] == NAMED[0]["text"]
+        assert bearing(opened, prompt, project=ELSEWHERE) == []
+
+
+@pytest.mark.parametrize("prompt", ["k9s pods", "jubernetes", "a letter", "who is there"])
+def test_two_slips_or_half_a_name_are_no_name(tmp_path: Path, prompt: str) -> None:
+    with snapshot(tmp_path, NAMED) as opened:
+        assert bearing(opened, prompt, project=HERE) == []
+
+
+def test_sharing_one_word_is_found_when_asked_and_not_shown_unasked(recall: Snapshot) -> None:
+    assert search(recall, "where is main defined", project=HERE)
+    assert bearing(recall, "where is main defined", project=HERE) == []
+    shown = bearing(recall, "never push to main, I said", project=HERE)
+    assert _texts(shown) == ["Never push to main without asking."]
+
+
+@pytest.mark.parametrize(
+    "prompt", ["да", "хорошо, продолжай", "oui, merci", "sí, adelante", "vas-y", "certo", "Да!"]
+)
+def test_agreement_in_other_languages_says_nothing(tmp_path: Path, prompt: str) -> None:
+    with snapshot(tmp_path, [lesson(f"{prompt} is what they say")]) as opened:
+        assert search(opened, prompt, project=HERE) == []
+        assert search(opened, f"{prompt} pnpm say", project=HERE)
+
+
+def test_the_score_is_the_sum_of_the_parts_that_explain_shows(recall: Snapshot) -> None:
+    hit = search(recall, "install dependencies with npm", project=HERE)[0]
+    assert [name for name, _ in hit.parts] == ["words", "recency", "strength"]
+    assert hit.score == pytest.approx(sum(value for _, value in hit.parts))
+    assert f"words {hit.parts[0][1]:.3f}" in terminal([hit], explain=True)
