@@ -112,9 +112,7 @@ def decided(entry: Entry) -> State | None:
         return None
     state = ACTIONS.get(str(entry.get("action", "")))
     actor, via = entry.get("actor", Actor.PERSON), entry.get("channel", Via.TERMINAL)
-    if state is None or (None, state, actor, via) not in _BY_NAME:
-        return None
-    return state
+    return state if (None, state, actor, via) in _BY_NAME else None
 
 
 _BY_NAME = {(None, new, str(actor), str(via)) for _, new, actor, via in TRANSITIONS} & {
@@ -265,7 +263,39 @@ def apply_entries(
         )
         last[lesson_id] = row
         result.append(row)
+        if raises_everywhere(entry) and row.scope != EVERYWHERE:
+            beyond = shared(row, entry)
+            if beyond.lesson_id not in last:
+                last[beyond.lesson_id] = beyond
+                result.append(beyond)
     return result
+
+
+def raises_everywhere(entry: Entry) -> bool:
+    """Whether the person approves or pins a lesson beyond its project."""
+    return bool(entry.get("everywhere")) and decided(entry) in (State.APPROVED, State.PINNED)
+
+
+def shared(source: LessonRevision, entry: Entry) -> LessonRevision:
+    """The row that holds everywhere what ``entry`` raises beyond the project of ``source``."""
+    at = int(entry["recorded_at"])
+    return sealed(
+        msgspec.structs.replace(
+            source,
+            lesson_id=digest(
+                "lesson", source.lesson_kind.value, EVERYWHERE, source.source_episode_ids[0]
+            ),
+            revision=1,
+            scope=EVERYWHERE,
+            state=decided(entry) or source.state,
+            strength=strength_at(source, at),
+            source_lesson_ids=(source.lesson_id, *source.source_lesson_ids),
+            valid_from=at,
+            valid_to=None,
+            decided_by=HUMAN,
+            reason=f"{entry['action']} everywhere",
+        )
+    )
 
 
 def unresolved(revisions: Sequence[LessonRevision], entries: Iterable[Entry]) -> list[Entry]:

@@ -69,10 +69,16 @@ def test_03_scope_background_respects_boundary(memory: Memory) -> None:
     for table in ("merges", "predictions", "verifications"):
         for _, key, _ in memory.ws().lake.read(table):
             assert key in scopes
-    memory.review(memory.lessons("alpha")[0], "approve", 3, everywhere=True)
-    memory.night(3)
-    shared = memory.lessons_of(EVERYWHERE)
-    assert [row.state for row in shared] == [State.APPROVED], "the control: approved everywhere"
+    memory.session("gamma", "g1", 2, ["Go on."])
+    raised = memory.lessons("alpha")[0]
+    memory.review(raised, "approve", 3, everywhere=True)
+    memory.today = 4
+    memory.publish(2)  # at once; then by the fold
+    for _ in range(2):
+        shared = memory.lessons_of(EVERYWHERE)
+        assert [row.state for row in shared] == [State.APPROVED], "the control: by the person"
+        assert raised.text in memory.recall("gamma", raised.text)
+        memory.night(3)
     assert PNPM in memory.recall("alpha", "pnpm"), "the control: its own is returned"
 
 

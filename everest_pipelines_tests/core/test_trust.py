@@ -248,7 +248,21 @@ GATED = [
     (lesson(), {"dead": {value_key("use TABS")}}, "rejected this value"),
     (lesson(state=State.REJECTED), {"dead": {value_key("use TABS")}}, None),
     (lesson(text=" "), {}, "needs a text"),
+    (lesson(text=" ", state=State.CANDIDATE), {}, None),
+    (lesson(text=" ", state=State.REJECTED), {}, None),
     (lesson(value_key="0"), {}, "value key"),
+    (lesson(lesson_kind=LessonKind.NOTE, state=State.CANDIDATE), {}, None),
+    (
+        lesson(lesson_kind=LessonKind.NOTE, state=State.APPROVED, decided_by="human"),
+        {"previous": State.CANDIDATE, "actor": Actor.PERSON, "via": Via.TERMINAL},
+        None,
+    ),
+    (lesson(scope=EVERYWHERE, state=State.CANDIDATE), {}, None),
+    (
+        lesson(scope=EVERYWHERE, state=State.APPROVED, decided_by="human"),
+        {"previous": State.STATED, "actor": Actor.PERSON, "via": Via.TERMINAL},
+        None,
+    ),
     (lesson(state=State.APPROVED), {}, "only the person"),
     (lesson(state=State.PINNED, decided_by="human"), {}, "may not move"),
     (lesson(lesson_kind=LessonKind.SURPRISE), {}, "own claim"),
@@ -292,3 +306,74 @@ def test_the_view_does_not_depend_on_any_order(
     mixed = data.draw(st.permutations(entries))
     first = trust.visible(sorted(rows, key=lambda row: row.text), entries, set(), at=NOW)
     assert trust.visible(rows, mixed, set(), at=NOW) == first
+
+
+# The table of §7 in another spelling: who may move what to where. "-" is: newly made.
+OPEN = "candidate stated corroborated disputed"
+TABLE = {
+    ("night", "fold"): [
+        ("-", f"{OPEN} rejected"),
+        (f"{OPEN} superseded", f"{OPEN} superseded retired rejected"),
+    ],
+    ("agent", "inbox"): [("-", "candidate")],
+    ("agent", "mcp"): [("-", "candidate")],
+    ("model", "fold"): [("-", "candidate")],
+    ("importer", "inbox"): [("-", "candidate")],
+    ("importer", "fold"): [("-", "candidate")],
+    ("person", "transcript"): [("approved", "superseded"), ("retired", OPEN)],
+    ("person", "terminal"): [
+        (" ".join(state.value for state in State), "approved pinned rejected retired")
+    ],
+}
+
+
+def test_the_table_of_moves_is_the_one_that_is_written_down() -> None:
+    wanted = {
+        (None if old == "-" else State(old), State(new), Actor(actor), Via(via))
+        for (actor, via), rows in TABLE.items()
+        for olds, news in rows
+        for old in olds.split()
+        for new in news.split()
+    }
+    assert wanted == trust.TRANSITIONS
+
+
+def test_each_action_of_a_review_asks_for_its_state_and_other_entries_for_none() -> None:
+    wanted = {
+        "approve": State.APPROVED,
+        "pin": State.PINNED,
+        "edit": State.APPROVED,
+        "reject": State.REJECTED,
+        "wrong": State.REJECTED,
+        "retire": State.RETIRED,
+    }
+    for action, state in wanted.items():
+        entry = review(1, action, 1, lesson_id="x")
+        assert trust.decided(entry) == state
+        assert trust.decided(entry | {"actor": "person", "channel": "terminal"}) == state
+        assert trust.decided(entry | {"kind": "veto"}) is None
+        assert trust.decided(entry | {"actor": "agent"}) is None
+        assert trust.decided(entry | {"channel": "mcp"}) is None
+    assert trust.decided(review(1, "applaud", 1)) is None
+    assert set(trust.ACTIONS) == set(wanted)
+
+
+def test_a_tombstone_falls_with_the_new_words_of_an_edit_too() -> None:
+    key, new = value_key("Use tabs."), value_key("Use two spaces.")
+    no = review(1, "reject", 1, lesson_id="x", value_key=key)
+    also = review(2, "wrong", 1, lesson_id="y", value_key=new)
+    edit = review(3, "edit", 1, lesson_id="x", value_key=key, text="Use two spaces.")
+    assert trust.tombstones([no, also]) == {key, new}
+    assert trust.tombstones([no, also, edit]) == frozenset()
+    assert trust.tombstones([no, edit, also]) == frozenset(), "in the order of their ids"
+    for action in ("approve", "pin"):
+        raised = review(4, action, 1, lesson_id="x", value_key=key)
+        assert trust.tombstones([no, raised]) == frozenset()
+    retired = review(4, "retire", 1, lesson_id="x", value_key=key)
+    assert trust.tombstones([no, retired]) == {key}, "a retirement neither buries nor raises"
+    assert trust.tombstones([retired]) == frozenset()
+    forgotten = {"id": "9", "kind": "forget", "value_keys": [key]}
+    assert trust.tombstones([edit, forgotten]) == {key}
+    elsewhere = no | {"scope": "other"}
+    assert trust.tombstones([elsewhere], scope="shop") == frozenset()
+    assert trust.tombstones([elsewhere]) == trust.tombstones([elsewhere], scope="other") == {key}

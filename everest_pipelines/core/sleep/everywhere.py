@@ -9,8 +9,6 @@ import msgspec
 from everest_pipelines.core import trust
 from everest_pipelines.core.records import EVERYWHERE, Day, LessonRevision, Micros, State
 from everest_pipelines.core.sleep.fold import Folded, entries_by_day
-from everest_pipelines.core.sleep.lesson import lesson_id_of
-from everest_pipelines.core.sleep.strength import strength_at
 from everest_pipelines.core.trust import Entry
 
 
@@ -60,27 +58,11 @@ def _answer(
     if own is not None:
         changed = trust.apply_entries([own], [entry])
         return (changed[-1], own.state) if len(changed) > 1 else None
-    if not entry.get("everywhere") or state not in (State.APPROVED, State.PINNED):
+    if not trust.raises_everywhere(entry):
         return None
     last = trust.newest(row for made, row in projects if made <= day)
     found = trust.resolve(entry, last)
-    if found is None:
-        return None
-    source = last[found]
-    lesson_id = lesson_id_of(source.lesson_kind, EVERYWHERE, source.source_episode_ids[0])
-    at = int(entry["recorded_at"])
-    row = msgspec.structs.replace(
-        source,
-        lesson_id=lesson_id,
-        scope=EVERYWHERE,
-        state=state,
-        strength=strength_at(source, at),
-        source_lesson_ids=(source.lesson_id, *source.source_lesson_ids),
-        valid_to=None,
-        decided_by=trust.HUMAN,
-        reason=f"{entry['action']} everywhere",
-    )
-    return row, source.state
+    return None if found is None else (trust.shared(last[found], entry), last[found].state)
 
 
 def _write(
