@@ -9,7 +9,7 @@ STAMP := $(VENV)/.everest-set-up
 NIGHT_ARGUMENTS ?=
 TEST_ARGUMENTS ?=
 
-.PHONY: help setup night up test lint format bench long fuzz sample docs lock dist clean chromium
+.PHONY: help setup night up test lint format bench long mutate fuzz sample docs lock dist clean chromium
 
 help: ## what there is to make
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -67,6 +67,19 @@ long: setup ## the long runs: thirty killed nights
 fuzz: setup ## ten minutes of fuzzing for each reader of transcripts
 	@$(BIN)/python benchmarks/fuzz.py --reader claude-code --seconds 600
 	@$(BIN)/python benchmarks/fuzz.py --reader codex --seconds 600
+
+# Breaks one thing at a time in the core and prints what no test of its module notices.
+MUTANTS ?= 0
+MUTATED := \
+  lake/lake.py:lake/test_lake.py lake/days.py:lake/test_days.py lake/raw.py:lake/test_raw.py \
+  core/transcripts/lines.py:core/transcripts/test_lines.py \
+  night/look.py:night/test_bad_input.py night/early.py:night/test_early.py
+
+mutate: setup ## which lines of the core no test needs (MUTANTS=20: so many of each module)
+	@for pair in $(MUTATED); do \
+	  $(BIN)/python benchmarks/mutate.py --sample $(MUTANTS) \
+	    --modules everest_pipelines/$${pair%%:*} --tests everest_pipelines_tests/$${pair##*:}; \
+	done
 
 sample: setup
 	@$(BIN)/python benchmarks/make_sample.py

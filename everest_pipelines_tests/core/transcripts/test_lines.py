@@ -3,6 +3,7 @@ from __future__ import annotations
 import hashlib
 import json
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -56,6 +57,21 @@ def test_an_image_is_replaced_by_its_size_and_hash_in_both_places() -> None:
     value = json.loads(small)
     assert value["message"]["data"] == value["toolUseResult"]["base64"] == mark
     assert value["kept"] == "A" * 2000  # a long word that is no payload
+
+
+@pytest.mark.parametrize("form", ['{"type":"base64","data":"%s"}', '"data:image/png;base64,%s"'])
+def test_an_image_is_replaced_before_anything_is_kept(form: str) -> None:
+    kept: list[bytes] = []
+    line = (form % ("iVBORw0KGgo" * 2000)).encode()
+    (found,) = lines([line + b"\n"], sink=lambda _, block: kept.append(block))
+    assert b"sha256:" in found.content
+    assert len(found.content) < 200
+    assert kept == [found.content + b"\n"]
+
+
+def test_a_line_below_the_cap_is_whole_however_it_is_cut() -> None:
+    data = b"x" * 200_000 + b"\nend\n"
+    assert contents(data, 30_000) == [b"x" * 200_000, b"end"]
 
 
 def test_the_sink_gets_the_redacted_whole_lines_and_not_the_torn_one() -> None:
