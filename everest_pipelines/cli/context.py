@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 import time
@@ -14,6 +15,8 @@ from typing import Any
 from everest_pipelines.text.errors import CallerError
 from everest_pipelines.text.home import Home
 from everest_pipelines.text.settings import Settings, load
+
+_COMMAND = re.compile(r"(?:^|(?<=Next: )|(?<=`))everest (?=[a-z])")
 
 
 def home() -> Home:
@@ -37,6 +40,11 @@ def program() -> str:
     return str(ours.relative_to(cwd)) if ours.is_relative_to(cwd) else str(ours)
 
 
+def as_typed(text: str) -> str:
+    """The text with our commands as they work when typed: at its start, after Next: or a tick."""
+    return _COMMAND.sub(lambda found: found[0].replace("everest", program()), text)
+
+
 def now() -> int:
     """Microseconds UTC."""
     return time.time_ns() // 1000
@@ -50,7 +58,7 @@ def answer(body: dict[str, Any]) -> None:
 def tell(*lines: str) -> None:
     """What a person should know but no program should parse: stderr."""
     for line in lines:
-        print(line, file=sys.stderr, flush=True)
+        print(as_typed(line), file=sys.stderr, flush=True)
 
 
 def table(rows: Iterable[tuple[str, ...]]) -> None:

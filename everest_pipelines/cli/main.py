@@ -46,12 +46,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _complain(error: EverestError) -> None:
     print(f"everest: {error.message}", file=sys.stderr)
     if error.next_command:
-        from everest_pipelines.cli.context import program
+        from everest_pipelines.cli.context import as_typed
 
-        command = error.next_command
-        if command.startswith("everest "):
-            command = program() + command.removeprefix("everest")
-        print(f"Next: {command}", file=sys.stderr)
+        print(f"Next: {as_typed(error.next_command)}", file=sys.stderr)
 
 
 if __name__ == "__main__":

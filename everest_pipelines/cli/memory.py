@@ -189,6 +189,11 @@ def remember(arguments: Namespace) -> int:
         answer({name: entry[name] for name in ("id", "text", "project", "channel")})
     else:
         print(f"Noted for {project}; the next night folds it.")
+        if entry["channel"] == "pipe":
+            print(
+                "It stays a candidate, which nobody is shown: it came through a pipe, and what did"
+                " not come from a terminal may be an agent's own words."
+            )
     return 0
 
 

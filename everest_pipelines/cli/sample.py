@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import stat
 import tempfile
 from pathlib import Path
 
@@ -17,13 +18,14 @@ FOLDER = Path(__file__).resolve().parent.parent / "sample" / "projects"
 
 
 def throw_away() -> Path:
-    """Make a temporary folder with the sample's transcripts and an empty home, and move in.
+    """Fill a temporary folder with the sample's transcripts and an empty home, and move in.
 
-    Nothing of the owner's is read, now or by a later command on that home: its config.toml points
-    every agent's folder into the temporary one. The environment of this process is changed, so
-    that Dagster, too, works there. Returns the home's root.
+    It is the same folder each time, emptied. Nothing of the owner's is read, now or by a later
+    command on that home: its config.toml points every agent's folder into the temporary one. The
+    environment of this process is changed, so that Dagster, too, works there. Returns the home's
+    root.
     """
-    root = Path(tempfile.mkdtemp(prefix="everest-sample-"))
+    root = _emptied() or Path(tempfile.mkdtemp(prefix="everest-sample-"))
     shutil.copytree(FOLDER, root / "claude" / "projects")
     folders = {
         setting.name: root / setting.name
@@ -39,3 +41,27 @@ def throw_away() -> Path:
             del os.environ[variable]
     os.environ[HOME_VARIABLE] = str(place.root)
     return place.root
+
+
+def _emptied() -> Path | None:
+    """This user's folder for the sample, without what the last sample night left in it.
+
+    None when it is somebody else's, or when a run works in it: then another one is to be made.
+    """
+    from everest_pipelines.lake.lock import holder
+
+    user = os.getuid() if hasattr(os, "getuid") else 0
+    root = Path(tempfile.gettempdir()) / f"everest-sample-{user}"
+    try:
+        root.mkdir(mode=0o700, exist_ok=True)
+        found = root.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != user:
+            return None
+        if holder(Home(root / "home")) is not None:
+            return None
+        for name in os.listdir(root):
+            shutil.rmtree(root / name)
+    except OSError:
+        return None
+    root.chmod(0o700)
+    return root

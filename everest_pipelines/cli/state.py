@@ -7,7 +7,16 @@ import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from everest_pipelines.cli.context import answer, home, opened, size, table, tell
+from everest_pipelines.cli.context import (
+    answer,
+    as_typed,
+    home,
+    opened,
+    program,
+    size,
+    table,
+    tell,
+)
 from everest_pipelines.text.settings import load_lenient
 
 if TYPE_CHECKING:
@@ -54,7 +63,7 @@ def _print(found: Status) -> None:
         )
     table(rows)
     night = f", {found.last_good_night[:16].replace('T', ' ')} UTC" if found.last_good_night else ""
-    print(f"\ngeneration      {found.generation or 'none yet: everest night'}{night}")
+    print(f"\ngeneration      {found.generation or f'none yet: {program()} night'}{night}")
     print(
         f"horizon         {found.generation_horizon or '-'}; the last closed day is {found.horizon}"
     )
@@ -68,7 +77,9 @@ def _print(found: Status) -> None:
         unknown = ", ".join(f"{count} {name}" for name, count in found.unknown_types.items())
         print(f"unknown types   {unknown}")
     print(f"home            {found.home}, {size(found.home_bytes)}")
-    print(f"event log       {size(found.event_log_bytes)}")
+    grew = ", ".join(f"{count / 1000:+,.0f}" for count in found.event_log_growth)
+    nights = f"; kB in each of the last nights: {grew}" if grew else ""
+    print(f"event log       {size(found.event_log_bytes)}{nights}")
 
 
 def _days(days: list[str]) -> str:
@@ -96,5 +107,5 @@ def doctor(arguments: Namespace) -> int:
             mark = "note " if finding.note else "good " if finding.good else "WRONG"
             print(f"{mark}  {finding.sentence}")
             if finding.command and not finding.good:
-                print(f"       Next: {finding.command}")
+                print(f"       Next: {as_typed(finding.command)}")
     return int(bool(wrong))

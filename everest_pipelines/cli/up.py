@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -45,18 +46,32 @@ def run(arguments: Namespace) -> int:
         "PYTHONWARNINGS": f"{heard},{UNHEARD}" if heard else UNHEARD,
     }
     child = subprocess.Popen(command, cwd=place.root, env=environ, umask=0o077)
+    # A service manager ends us with this signal, and only us: what we started must end, too.
+    signal.signal(signal.SIGTERM, _as_ctrl_c)
     try:
         if wait_for(f"http://{HOST}:{port}/server_info", child):
             print(f"Everest is at http://{HOST}:{port}  (Ctrl-C ends it)", flush=True)
         return child.wait()
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stopping:
+        stopped = isinstance(stopping, _Terminated)
         with suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
-            child.wait(timeout=20)  # the terminal sent it the same signal
+            if stopped:
+                child.send_signal(signal.SIGINT)
+            child.wait(timeout=20)  # a terminal sends it the same signal
         if child.poll() is None:
             child.terminate()
             child.wait()
         tell("Stopped.")
         return 0
+
+
+class _Terminated(KeyboardInterrupt):
+    """Ended as with Ctrl-C, but no terminal told our children."""
+
+
+def _as_ctrl_c(number: int, frame: object) -> None:
+    del number, frame
+    raise _Terminated
 
 
 def free_port(wanted: int) -> int:

@@ -150,6 +150,10 @@ class NightRun:
         """Let the lake go."""
         if self._ws is not None:
             self.instance.add_run_tags(self.run.run_id, {OUTCOME: self.outcome})
+            if self.run.job_name == "night":
+                from everest_pipelines.night.growth import note_size
+
+                note_size(self.home, self._ws.now())
             self._ws = None
         self._stack.close()
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from collections import Counter
-from pathlib import Path
 
 from msgspec import Struct
 
@@ -13,10 +10,13 @@ from everest_pipelines.core.records import Day, moment
 from everest_pipelines.lake.days import Days
 from everest_pipelines.lake.operational import FileRow, QuarantineRow
 from everest_pipelines.night import derive, edits, publish, published, review, sleep
+from everest_pipelines.night.growth import growth, size_of
 from everest_pipelines.night.look import look
 from everest_pipelines.night.report import left_files
 from everest_pipelines.night.workspace import Failure, Workspace, horizon_of
 from everest_pipelines.text import ledger
+
+SHOWN_NIGHTS = 7
 
 
 class StageStatus(Struct, kw_only=True):
@@ -48,6 +48,7 @@ class Status(Struct, kw_only=True):
     failures: list[Failure] = []
     lessons: int = 0
     event_log_bytes: int = 0
+    event_log_growth: list[int] = []  # bytes in each of the last nights, the newest last
     home_bytes: int = 0
 
     @property
@@ -75,8 +76,9 @@ def status(ws: Workspace) -> Status:
         + list(looked.unreadable)
         + [Failure("rendered files", question) for question in edits.look(ws).questions]
         + [Failure("ledger", one) for one in review.unanswered(ws)],
-        event_log_bytes=_size(ws.home.dagster),
-        home_bytes=_size(ws.home.root),
+        event_log_bytes=size_of(ws.home.dagster),
+        event_log_growth=growth(ws.home)[-SHOWN_NIGHTS:],
+        home_bytes=size_of(ws.home.root),
     )
     if generation is not None:
         result.generation = generation.name
@@ -139,17 +141,3 @@ def _unknown(files: list[FileRow]) -> dict[str, int]:
     for row in files:
         total.update(dict(row.unknown))
     return dict(sorted(total.items()))
-
-
-def _size(folder: Path) -> int:
-    """Bytes of all files below a folder; what a writer takes away meanwhile counts nothing."""
-    total = 0
-    # Not rglob: it raises when a folder goes between its listing and its reading.
-    for root, _, names in os.walk(folder):
-        for name in names:
-            try:
-                found = os.lstat(os.path.join(root, name))
-            except FileNotFoundError:
-                continue
-            total += found.st_size if stat.S_ISREG(found.st_mode) else 0
-    return total

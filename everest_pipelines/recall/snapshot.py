@@ -234,6 +234,10 @@ def open_current(link: str) -> Snapshot:
 
     try:
         generation = os.path.realpath(link, strict=True)
+    except PermissionError as error:
+        raise MissingError(
+            f"{link} cannot be reached ({error.strerror}).", "everest doctor"
+        ) from None
     except OSError:
         raise MissingError("Nothing has been published yet.", "everest night") from None
     return open_file(f"{generation}/{FILE_NAME}")

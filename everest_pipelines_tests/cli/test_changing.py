@@ -85,6 +85,15 @@ def test_what_is_remembered_through_a_pipe_is_no_persons_word(
     assert everest("remember", "  ")[0] == 2
 
 
+def test_a_note_through_a_pipe_is_told_to_stay_a_candidate(
+    empty: Made, everest: Everest, tmp_path: Path
+) -> None:
+    code, out, _ = everest("remember", "always run make lint", "--project", str(tmp_path))
+    assert code == 0
+    assert "candidate" in out
+    assert "pipe" in out
+
+
 def test_setup_needs_a_person_or_yes(copied: Made, everest: Everest) -> None:
     code, _, err = everest("setup")
     assert code == 2

@@ -10,6 +10,7 @@ from argparse import Namespace
 import pytest
 
 from everest_pipelines.cli import commands, places
+from everest_pipelines.cli.context import as_typed
 from everest_pipelines.cli.main import main
 from everest_pipelines.text.errors import BusyError
 from everest_pipelines_tests.cli.conftest import Everest, Made
@@ -164,3 +165,23 @@ def test_a_reader_that_goes_away_ends_the_command_quietly(empty: Made) -> None:
     script = f"{sys.executable} -m everest_pipelines.cli.main paths | true"
     done = subprocess.run(["bash", "-c", script], capture_output=True, check=False)
     assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "typed"),
+    [
+        ("everest night", "US night"),
+        ("Projects: a. Next: everest recall WORD", "Projects: a. Next: US recall WORD"),
+        ("No lessons. `everest status` says more.", "No lessons. `US status` says more."),
+        ("left behind: /home/everest night.jsonl", "left behind: /home/everest night.jsonl"),
+        ("Waiting for everest ingest to end.", "Waiting for everest ingest to end."),
+    ],
+)
+def test_a_command_is_told_as_it_works_when_typed(
+    text: str, typed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["/x/bin/everest"])
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert as_typed(text) == typed.replace("US", "/x/bin/everest")
+    monkeypatch.setattr(sys, "argv", ["/a/test/runner"])
+    assert as_typed(text) == text

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -137,7 +138,7 @@ def test_up_answers_on_the_loopback_address_and_ends_with_ctrl_c(tmp_path: Path)
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/server_info", timeout=5) as page:
                 assert "dagster_version" in page.read().decode()
             os.killpg(child.pid, signal.SIGINT)
-            assert child.wait(timeout=40) == 0
+            assert child.wait(timeout=90) == 0
         finally:
             if child.poll() is None:
                 os.killpg(child.pid, signal.SIGKILL)
@@ -145,6 +146,35 @@ def test_up_answers_on_the_loopback_address_and_ends_with_ctrl_c(tmp_path: Path)
     while up.free_port(port) != port and time.monotonic() < until:
         time.sleep(0.2)
     assert up.free_port(port) == port, "nothing is left behind"
+
+
+def test_up_ends_with_all_that_it_started_when_a_service_manager_ends_it(tmp_path: Path) -> None:
+    environ = {
+        name: value for name, value in os.environ.items() if not name.startswith("EVEREST_")
+    } | {"EVEREST_HOME": str(tmp_path / "home"), "EVEREST_CLAUDE_DIR": str(tmp_path)}
+    port = up.free_port(39_000 + os.getpid() % 1000)
+    with subprocess.Popen(
+        [*EVEREST, "up", "--port", str(port)],
+        env=environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    ) as child:
+        try:
+            assert child.stdout is not None
+            assert f"http://127.0.0.1:{port}" in child.stdout.readline()
+            child.terminate()  # it alone, not its children
+            assert child.wait(timeout=90) == 0
+            until = time.monotonic() + 60
+            with suppress(ProcessLookupError):  # nobody of its session is left
+                while time.monotonic() < until:
+                    os.killpg(child.pid, 0)
+                    time.sleep(0.2)
+                pytest.fail("something is left behind")
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
 
 
 def test_a_day_that_is_not_over_is_refused(tmp_path: Path) -> None:

@@ -6,13 +6,15 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from everest_pipelines.cli import sample
 from everest_pipelines.cli.context import opened
-from everest_pipelines.text.home import find_checkout
+from everest_pipelines.lake.lock import held
+from everest_pipelines.text.home import Home, find_checkout
 from everest_pipelines_tests.cli.conftest import Made
 
 RECORDS = [
@@ -56,9 +58,10 @@ def test_the_last_day_is_that_of_the_newest_record() -> None:
 
 
 def test_a_throw_away_home_reads_nothing_of_the_owner(
-    empty: Made, monkeypatch: pytest.MonkeyPatch
+    empty: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "environ", os.environ.copy() | {"EVEREST_RENDER": "1"})
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     root = sample.throw_away()
     home, settings = opened()
     assert home.root == root
@@ -69,3 +72,32 @@ def test_a_throw_away_home_reads_nothing_of_the_owner(
         assert folder.is_relative_to(root.parent)
     copied = sorted(path.name for path in Path(settings.claude_dir).rglob("*.jsonl"))
     assert copied == sorted(path.name for path in sample.FOLDER.rglob("*.jsonl"))
+
+
+def test_the_throw_away_home_is_one_and_replaced_each_time(
+    empty: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "environ", os.environ.copy())
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    first = sample.throw_away()
+    (first / "left").write_text("of the last night")
+    assert sample.throw_away() == first
+    assert not (first / "left").exists()
+    with held(Home(first), "a run"):  # somebody works there: it is left alone
+        other = sample.throw_away()
+    assert other != first
+    assert (first / "config.toml").exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_a_link_where_the_throw_away_home_would_be_is_not_followed(
+    empty: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "environ", os.environ.copy())
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "folder").mkdir()
+    (tmp_path / f"everest-sample-{os.getuid()}").symlink_to(precious)
+    assert precious not in sample.throw_away().parents
+    assert (precious / "folder").is_dir()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import random
 import sqlite3
 from pathlib import Path
@@ -48,6 +49,22 @@ def test_it_is_built_from_what_rendering_writes(tmp_path: Path) -> None:
 def test_a_reader_cannot_write(tmp_path: Path) -> None:
     with snapshot(tmp_path) as opened, pytest.raises(sqlite3.OperationalError, match="readonly"):
         opened.connection.execute("DELETE FROM lessons")
+
+
+def test_a_folder_out_of_reach_is_not_taken_for_an_empty_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Home(tmp_path)
+    publish(home, "g1", LESSONS)
+
+    def refused(path: str, **_: object) -> str:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(os.path, "realpath", refused)
+    with pytest.raises(MissingError, match="cannot be reached") as told:
+        open_snapshot(home)
+    assert "published yet" not in told.value.message
+    assert told.value.next_command == "everest doctor"
 
 
 def test_before_the_first_publish_the_error_names_the_next_command(tmp_path: Path) -> None:
