@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from everest_pipelines.core.detect.context import answered, cues
+from everest_pipelines.core.detect.context import answered
+from everest_pipelines.core.detect.cues import cues
 from everest_pipelines.core.detect.examples import turn_example
 from everest_pipelines.core.detect.finding import episode
 from everest_pipelines.core.detect.model import hashed, load, tokens

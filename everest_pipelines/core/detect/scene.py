@@ -97,6 +97,16 @@ class Place:
                 return None
         return None
 
+    def work_after(self, most: int) -> list[Turn]:
+        """The agent's next turns, at most so many, before the person speaks again."""
+        work: list[Turn] = []
+        for turn in self.stream[self.index + 1 :]:
+            if is_person(turn) or len(work) >= most:
+                break
+            if turn.role == Role.ASSISTANT:
+                work.append(turn)
+        return work
+
     def words_before(self) -> Iterator[Turn]:
         """The person's earlier turns, newest first."""
         return (turn for turn in self.back() if is_person(turn))
