@@ -36,12 +36,18 @@ from everest_pipelines.core.detect.rule_cues import is_direct
 
 FOLDS = 8  # groups of projects; single projects are too small to hold positives
 GRIDS = {  # (regularisation, weight of the words beside the flags)
-    "correction": [(c, scale) for c in (0.1, 0.3, 1.0) for scale in (0.7, 1.5, 3.0)],
+    "correction": [(0.3, 1.5)],  # only to rank sentences: trees over the flags decide
     "standing": [(c, scale) for c in (0.03, 0.1, 0.3) for scale in (0.0, 0.7, 1.5)],
 }
+FOREST = {"correction": {"n_estimators": 60, "max_depth": 2, "learning_rate": 0.1}}
+"""Boosted trees over the flags, where they score better than the weights: out of fold, best F1
+0.754 against 0.719 for corrections."""
 EVEN = 0.5  # nothing is sure that the model thinks more likely wrong than right
 WANTED = {
-    "correction": {"sure": 0.9, "likely": 0.85},  # precision of sure, recall of likely
+    "correction": {
+        "sure": 0.95,
+        "likely": 0.87,
+    },  # a little more than is asked: cuts are optimistic
     "standing": {"sure": 0.87, "likely": 0.65},
 }
 
@@ -130,13 +136,52 @@ def fit(matrix: Any, answer: np.ndarray, c: float) -> Any:
     return LogisticRegression(C=c, class_weight="balanced", max_iter=2000).fit(matrix, answer)
 
 
+def fit_trees(task: Task, matrix: Any, answer: np.ndarray) -> Any:
+    """Boosted trees over the flags' columns, classes balanced."""
+    from sklearn.ensemble import GradientBoostingClassifier
+    from sklearn.utils.class_weight import compute_sample_weight
+
+    model = GradientBoostingClassifier(
+        **FOREST[task.name],
+        subsample=0.6,
+        max_features=0.3,
+        min_samples_leaf=5,
+        random_state=0,
+    )
+    weight = compute_sample_weight("balanced", answer)
+    return model.fit(matrix[:, BUCKETS:].toarray(), answer, sample_weight=weight)
+
+
+def trees_of(model: Any, flags: Sequence[str]) -> tuple[list[dict[str, Any]], float]:
+    """The trees as the detectors read them, and the sum that they start from."""
+    rate = model.learning_rate
+    trees: list[dict[str, Any]] = []
+    for (fitted,) in model.estimators_:
+        tree = fitted.tree_
+        trees.append(
+            {
+                "flags": [flags[f] if f >= 0 else "" for f in tree.feature],
+                "cuts": [round(float(t), 6) for t in tree.threshold],
+                "left": [int(n) for n in tree.children_left],
+                "right": [int(n) for n in tree.children_right],
+                "values": [round(float(v) * rate, 5) for v in tree.value[:, 0, 0]],
+            }
+        )
+    prior = model.init_.class_prior_[1]
+    return trees, round(float(np.log(prior / (1 - prior))), 6)
+
+
 def predict(task: Task, matrix: Any, c: float, train: Any, test: Any, into: Scores) -> None:
     """Fit on the examples of ``train`` and put the labels' probabilities of ``test`` into."""
     answer = np.array(task.answer)
     train = train & (answer >= 0)
     if not test.any() or len(set(answer[train])) < 2:
         return
-    found = fit(matrix[train], answer[train], c).predict_proba(matrix[test])[:, 1]
+    if task.name in FOREST:
+        trees = fit_trees(task, matrix[train], answer[train])
+        found = trees.predict_proba(matrix[test][:, BUCKETS:].toarray())[:, 1]
+    else:
+        found = fit(matrix[train], answer[train], c).predict_proba(matrix[test])[:, 1]
     for example, p in zip(np.flatnonzero(test), found, strict=True):
         unit = task.unit[example]
         into.all[unit] = max(into.all.get(unit, 0.0), float(p))
@@ -245,7 +290,7 @@ def ship(task: Task, out: Path, note: str) -> dict[str, Any]:
     positive = sum(task.gold[u] for u in read)
     shipped = {
         "name": task.name,
-        "version": 1,
+        "version": 2,
         "intercept": round(float(model.intercept_[0]), 5),
         "sure": round(cuts["sure"], 4),
         "best": round(cuts["best"], 4),
@@ -272,6 +317,10 @@ def ship(task: Task, out: Path, note: str) -> dict[str, Any]:
             "made_by": "benchmarks/train_detect.py",
         },
     }
+    if task.name in FOREST:
+        trees = fit_trees(task, matrices[scale][train], answer[train])
+        shipped["trees"], shipped["trees_start"] = trees_of(trees, flags)
+        shipped["card"]["kind"] = "boosted trees over named flags; word weights rank sentences"
     path = out / f"{task.name}.json"
     path.write_text(json.dumps(shipped, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return shipped

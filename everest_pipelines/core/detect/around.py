@@ -18,13 +18,14 @@ from everest_pipelines.core.detect.model import tokens
 from everest_pipelines.core.records import ToolCall, Turn
 
 LOOK_BACK = 60  # calls before the words that are looked at, newest first
-LOOK_ON = 30  # calls after the words
-TURNS_ON = 12  # of the agent's turns after the words; what comes later is other work
+LOOK_ON = 40  # calls after the words
+TURNS_ON = 24  # of the agent's turns after the words; what comes later is other work
 RUN = 3  # words in a row that make a quotation of what the agent said
 
 _UNDO = re.compile(r"\bgit (?:revert|restore|reset|checkout (?:HEAD|--|\S+ -- ))")
 _TEST = re.compile(r"\b(?:test|pytest|jest|vitest|spec|check|lint)\b")
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
+_PATCHES = ("input", "patch", "cmd", "command")
 _NAME = re.compile(r"[A-Za-z_][\w-]*[A-Z_.-]\w+|\w+\(\)|[\w-]+\.\w{1,5}\b")
 
 
@@ -62,7 +63,7 @@ def work_of(turns: Iterable[Turn], limit: int, *, newest_first: bool = False) ->
                 break
             failed |= call.is_error and not call.refused
             asked |= call.name in ("AskUserQuestion", "ExitPlanMode", "exit_plan_mode")
-            if call.name in EDITORS:
+            if call.name in EDITORS or "*** Begin Patch" in call.input:
                 for edit in _edits(call):
                     edits.append(edit)
                     paths.add(base_name(edit.path).lower())
@@ -75,23 +76,32 @@ def work_of(turns: Iterable[Turn], limit: int, *, newest_first: bool = False) ->
 def _edits(call: ToolCall) -> Iterator[Edit]:
     """The edits of one call; input that was cut or is no JSON gives none."""
     if not call.input.startswith("{"):
-        for path in _PATCHED.findall(call.input):
-            yield Edit(path.strip(), "", "")
+        yield from _patched(call.input)
         return
     try:
         given: Any = orjson.loads(call.input)
     except orjson.JSONDecodeError:
         return
-    path = _text(given, "file_path") or _text(given, "notebook_path") or _text(given, "path")
-    if not path:
-        for found in _PATCHED.findall(_text(given, "input") or _text(given, "patch")):
-            yield Edit(found.strip(), "", "")
+    patch = next((text for key in _PATCHES if "***" in (text := _text(given, key))), "")
+    if patch:
+        yield from _patched(patch)
         return
+    path = _text(given, "file_path") or _text(given, "notebook_path") or _text(given, "path")
     parts: Any = given.get("edits")
     for part in [given, *(parts if isinstance(parts, list) else ())]:
         old, new = _text(part, "old_string"), _text(part, "new_string") or _text(part, "content")
-        if old or new:
+        if path and (old or new):
             yield Edit(path, old, new)
+
+
+def _patched(patch: str) -> Iterator[Edit]:
+    """The edits of a patch in the form that Codex writes."""
+    parts = _PATCHED.split(patch)
+    for path, body in zip(parts[1::2], parts[2::2], strict=True):
+        lines = body.split("\n")
+        old = "\n".join(line[1:] for line in lines if line.startswith("-"))
+        new = "\n".join(line[1:] for line in lines if line.startswith("+"))
+        yield Edit(path.strip(), old, new)
 
 
 def _text(fields: Any, name: str) -> str:

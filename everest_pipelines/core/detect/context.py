@@ -14,6 +14,7 @@ from everest_pipelines.core.detect.cues import (
     PRAISE,
     cues,
     is_only_order,
+    straight,
 )
 from everest_pipelines.core.detect.model import tokens
 from everest_pipelines.core.detect.scene import Place
@@ -26,7 +27,7 @@ EARLIER = 6  # of the person's turns that are compared: what is asked again come
 
 def concedes(reply: Turn | None) -> bool:
     """Whether the agent's answer admits a mistake in its first words."""
-    return reply is not None and CONCESSION.search(reply.text[:OPENING])
+    return reply is not None and CONCESSION.search(straight(reply.text[:OPENING]))
 
 
 def flags_of(place: Place, text: str) -> dict[str, float]:
@@ -48,14 +49,14 @@ def _flags_of(place: Place, text: str) -> dict[str, float]:
 def _shape(turn: Turn, text: str, words: list[str]) -> dict[str, float]:
     left = pasted_text(turn.text)
     last = text.rstrip()
-    asking = "?" in text or "？" in text
+    asking = "?" in text or "\uff1f" in text
     return {
         f"channel_{turn.channel.value}": 1.0,
         "log_length": math.log1p(len(words)) / 5.0,
         "short": float(len(words) <= 4),
         "long": float(len(words) > 80),
         "asks": float(asking),
-        "ends_asking": float(last.endswith(("?", "？"))),
+        "ends_asking": float(last.endswith(("?", "\uff1f"))),
         "many_lines": float(text.count("\n") > 6),
         "pasted": float(len(turn.text) > 1.5 * len(text) + 120),
         "pasted_review": float(any(is_review(line) for line in left.split("\n"))),
@@ -86,9 +87,13 @@ def _before(place: Place, text: str, words: list[str]) -> dict[str, float]:
         tail = said[-1500:]
         flags["echo"] = len(set(tokens(tail)) & own) / (len(own) + 3.0)
         flags["reply_claims"] = float(CLAIMS.search(tail))
-        flags["reply_asks"] = float(tail.rstrip().endswith(("?", "？")))
+        flags["reply_asks"] = float(tail.rstrip().endswith(("?", "\uff1f")))
         flags["quoted"] = around.quoted(words[:200], said[:6000])
-    flags.update(around.named(text, did, said))
+    recent = around.work_of(
+        place.recent_work(around.LOOK_BACK), 2 * around.LOOK_BACK, newest_first=True
+    )
+    flags["recent_edits"] = float(bool(recent.paths))
+    flags.update(around.named(place.turn.text, recent, said))
     shared = 0.0
     for nth, earlier in enumerate(place.words_before()):
         if nth >= EARLIER:
@@ -108,14 +113,16 @@ def _after(place: Place) -> dict[str, float]:
     work = place.work_after(around.TURNS_ON)
     flags: dict[str, float] = {}
     if after is not None:
-        head = after.text[:OPENING]
+        head = straight(after.text[:OPENING])
         flags["conceded"] = float(CONCESSION.search(head))
         flags["admits"] = float(ADMITS.search(head))
         flags["admits_fault"] = float(FAULT.search(head))
         flags["praised"] = float(PRAISE.search(head))
     if work:
         did = around.work_of(work, around.LOOK_ON)
-        back = around.work_of(place.work_before(), around.LOOK_BACK, newest_first=True)
+        back = around.work_of(
+            place.recent_work(around.LOOK_BACK), 2 * around.LOOK_BACK, newest_first=True
+        )
         flags["then_edits"] = float(bool(did.paths))
         flags["then_undoes"] = float(did.undid)
         flags["then_looks"] = float(bool(did.calls) and not did.paths)
@@ -131,6 +138,8 @@ def answered(place: Place) -> Turn | None:
 
 
 _COMMON = frozenset(
-    "the a an to of in is it and or for on that this with be are as at i you we do can not but so "
-    "if have from by was what how let me my your should would there".split()
-)
+    {"the", "a", "an", "to", "of", "in", "is", "it", "and", "or", "for", "on", "that", "this",
+     "with", "be", "are", "as", "at", "i", "you", "we", "do", "can", "not", "but", "so", "if",
+     "have", "from", "by", "was", "what", "how", "let", "me", "my", "your", "should", "would",
+     "there"}
+)  # fmt: skip

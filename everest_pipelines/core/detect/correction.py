@@ -25,7 +25,7 @@ from everest_pipelines.core.detect.sentences import (
 from everest_pipelines.core.detect.statement import statement
 from everest_pipelines.core.records import Channel, Episode, EpisodeKind, Origin
 
-NAME, VERSION = "correction", 1
+NAME, VERSION = "correction", 2
 
 QUOTE_LENGTH = 400  # characters; longer turns are quoted by their most telling sentence
 
@@ -115,7 +115,7 @@ def telling(place: Place, own: list[Sentence]) -> tuple[int, int] | None:
         return own[0].start, own[0].end
 
     def weight(one: Sentence) -> tuple[float, int]:
-        return model.probability(hashed(tokens(one.text)), cues(one.text)), -one.start
+        return model.weighed(hashed(tokens(one.text)), cues(one.text)), -one.start
 
     best = max(own, key=weight)
     return best.start, best.end

@@ -3,7 +3,7 @@
 A group is one intention in every language that we know it in, so that what a model learnt of it
 from English holds for the others. Chinese has no word boundaries: its words stand outside them.
 """
-# ruff: noqa: RUF001 - people type these characters
+# ruff: noqa: E501, RUF001 - people type these characters, and wide ones count twice
 
 from __future__ import annotations
 
@@ -38,6 +38,11 @@ _CUES: dict[str, str] = {
     r"can we|could we|would|was|wie|welche[rsn]?|wo|wer|wann|gibt es|qué|cómo|cuál\w*|dónde|quién|"
     r"cuándo|cuánt\w+|hay|что|как|как(?:ой|ая|ие)|где|кто|когда|есть ли|сколько|можно ли)\b|"
     r"\A\W*(?:什么|怎么|如何|哪|谁|多少|能不能|可以.{0,20}吗|还剩)",
+    "asks_to": r"\A\W*(?:(?:ok(?:ay)?|oh|ah|alright|all right|yes|yeah|and|also|now|then|so|but|hey|"
+    r"please|great|good|thanks|claude)[,.!]* ){0,3}(?:(?:can|could|would|will|shall) (?:you|we|i)|"
+    r"do you think (?:we|you) c|let'?s|i(?:'d| would)? (?:like|want|need) (?:you )?to|please|"
+    r"how (?:can|could|do|should) |is there a way|kannst du|könntest du|können wir|bitte|"
+    r"puedes|podrías|podríamos|podemos|можешь|можно|давай)\b|\A\W*(?:请|帮|能不能|可以)",
     "why": r"\b(?:why|warum|wieso|weshalb|por qué|para qué|почему|зачем)\b|为什么|为何|干嘛",
     "right": r"\bright\s*\?|\b(?:are you sure|really|bist du sicher|wirklich|seguro|уверен|точно)\b"
     r"\s*\?|\bno\s*\?\s*\Z|确定|真的吗",
@@ -119,10 +124,13 @@ CUES: dict[str, AnyCase] = {name: AnyCase(text, re.MULTILINE) for name, text in 
 
 _OPENING = r"\A\W*(?:(?:ah|oh|ok|okay|yes|hmm|ach|ja|sí|да|vale)[,!.]? )?"
 CONCESSION = AnyCase(
-    _OPENING + r"(?:you(?:'re| are) (?:\w+ ){0,2}(?:right|correct)|good (?:catch|point|eye)|"
+    _OPENING
+    + r"(?:you(?:'re| are) (?:\w+ ){0,2}(?:right|correct)|i agree|agreed|good (?:catch|point|eye)|"
     r"(?:great|excellent|nice) (?:catch|point|observation)|sorry|my (?:mistake|bad|apolog\w+)|"
     r"i (?:sincerely )?apologi[sz]e|apologies|i see the (?:issue|problem|bug)|"
-    r"i (?:misunderstood|misread|was wrong|missed|forgot)|fair (?:point|enough)|that'?s (?:right|on me)|"
+    r"i (?:misunderstood|misread|was wrong|missed|forgot)|"
+    r"(?:that'?s |that is )?(?:a )?fair (?:point|enough|challenge|question)|"
+    r"that'?s (?:right|on me|a (?:good|valid|fair) (?:point|catch))|"
     r"right[,.]? |understood|got it|no good reason|"
     r"(?:da )?(?:hast du|haben sie|du hast|sie haben) (?:\w+ )?recht|stimmt|entschuldig\w*|"
     r"guter (?:punkt|hinweis)|mein fehler|"
@@ -161,6 +169,11 @@ _COMMAND_WORDS = re.compile(
 )
 
 
+def straight(text: str) -> str:
+    """The text with typewriter apostrophes, as the patterns have them; lengths stay."""
+    return text.replace("’", "'")
+
+
 def cues(text: str) -> dict[str, float]:
     """Which groups of cue words the text holds."""
     return dict.fromkeys(_cue_names(text), 1.0)
@@ -168,7 +181,7 @@ def cues(text: str) -> dict[str, float]:
 
 @lru_cache(maxsize=REMEMBERED)
 def _cue_names(text: str) -> tuple[str, ...]:
-    return found_in(CUES, text)
+    return found_in(CUES, straight(text))
 
 
 def is_only_order(text: str) -> bool:

@@ -22,8 +22,29 @@ BUCKETS = 2048  # hashed words and pairs; more buckets change no score by 0.01 o
 _TOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|\?|!|[\u3040-\u30ff\u3400-\u9fff]")
 
 
+class Tree(msgspec.Struct, frozen=True):
+    """One small regression tree over named flags: node 0 is the root, an empty flag is a leaf."""
+
+    flags: list[str]
+    cuts: list[float]  # a value up to the cut goes left
+    left: list[int]
+    right: list[int]
+    values: list[float]
+
+    def value(self, flags: Mapping[str, float]) -> float:
+        node = 0
+        while self.flags[node]:
+            low = flags.get(self.flags[node], 0.0) <= self.cuts[node]
+            node = self.left[node] if low else self.right[node]
+        return self.values[node]
+
+
 class Model(msgspec.Struct, frozen=True):
-    """Weights of a logistic regression with its cuts; probabilities are 0 to 1."""
+    """Weights of a logistic regression with its cuts; probabilities are 0 to 1.
+
+    With ``trees``, boosted over the named flags, their sum decides and the weights only rank the
+    sentences of a turn.
+    """
 
     name: str
     version: int
@@ -34,14 +55,27 @@ class Model(msgspec.Struct, frozen=True):
     best: float  # cut with the best F1
     likely: float  # cut with the recall that a second source needs
     card: dict[str, object] = {}
+    trees: list[Tree] = []
+    trees_start: float = 0.0
 
     def probability(self, words: Mapping[int, float], flags: Mapping[str, float]) -> float:
         """The probability of one example, rounded to 1e-6."""
+        if self.trees:
+            total = self.trees_start + math.fsum([tree.value(flags) for tree in self.trees])
+            return _squashed(total)
+        return self.weighed(words, flags)
+
+    def weighed(self, words: Mapping[int, float], flags: Mapping[str, float]) -> float:
+        """The probability by the weights alone."""
         total = self.intercept
         buckets, named = self.buckets, self.flags
         total += math.fsum([buckets.get(key, 0.0) * value for key, value in words.items()])
         total += math.fsum([named.get(key, 0.0) * value for key, value in flags.items()])
-        return round(1.0 / (1.0 + math.exp(-max(-60.0, min(60.0, total)))), 6)
+        return _squashed(total)
+
+
+def _squashed(total: float) -> float:
+    return round(1.0 / (1.0 + math.exp(-max(-60.0, min(60.0, total)))), 6)
 
 
 @lru_cache(maxsize=8)

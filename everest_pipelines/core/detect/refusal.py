@@ -17,7 +17,7 @@ from everest_pipelines.core.detect.sentences import as_rule, sentences
 from everest_pipelines.core.detect.statement import statement
 from everest_pipelines.core.records import Channel, Episode, EpisodeKind, Origin, ToolCall, Turn
 
-NAME, VERSION = "refusal", 1
+NAME, VERSION = "refusal", 2
 
 _CLARIFY = re.compile(r"\s*The user wants to clarify these questions")
 _RUNNING = re.compile(r"\s*\[Request interrupted by user")

@@ -108,7 +108,7 @@ SHORTEST_CLAUSE = 12  # characters; "use npm" after a long head is not cut down 
 
 @lru_cache(maxsize=REMEMBERED)
 def _shape_names(sentence: str) -> tuple[str, ...]:
-    return found_in(SHAPES, sentence)
+    return found_in(SHAPES, sentence.replace("’", "'"))
 
 
 def shapes(sentence: str) -> dict[str, float]:

@@ -97,6 +97,16 @@ class Place:
                 return None
         return None
 
+    def recent_work(self, most: int) -> list[Turn]:
+        """The agent's turns with calls, newest first, whoever spoke between, at most so many."""
+        work: list[Turn] = []
+        for turn in self.back():
+            if turn.role == Role.ASSISTANT and turn.tool_calls:
+                work.append(turn)
+                if len(work) >= most:
+                    break
+        return work
+
     def work_after(self, most: int) -> list[Turn]:
         """The agent's next turns, at most so many, before the person speaks again."""
         work: list[Turn] = []

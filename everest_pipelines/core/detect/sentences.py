@@ -53,6 +53,7 @@ _BULLET = re.compile(r"\s*(?:[-*•+]\s+|\d{1,2}[.)]\s+)?")
 
 
 _IDENTIFIER = re.compile(r"[a-z][A-Z]\w|\w_\w|\w\(|`|\.\w{2,4}\b|\w/\w")
+_URL = re.compile(r"https?://\S+")
 _PERSON = re.compile(r"(?i)\b(?:i|i'[a-z]+|we|you|me|my|our|us|your|please|can|let'?s|ok)\b")
 _INTRODUCES = re.compile(
     r"(?i)\b(?:feedback|review|comments?|copilot|bugbot|coderabbit|says?|said|error|log|output|"
@@ -142,6 +143,7 @@ def pasted_text(text: str) -> str:
 
 def is_review(line: str) -> bool:
     """Whether a line reads like a reviewer's: long, full of identifiers, without a person."""
+    line = _URL.sub("", line)  # a link is nobody's wording
     return (
         len(line) >= REVIEW_LENGTH
         and not _PERSON.search(line)

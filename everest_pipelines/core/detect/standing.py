@@ -15,7 +15,7 @@ from everest_pipelines.core.detect.sentences import as_rule, own_text
 from everest_pipelines.core.detect.statement import statement
 from everest_pipelines.core.records import Channel, Episode, EpisodeKind, Origin
 
-NAME, VERSION = "standing", 1
+NAME, VERSION = "standing", 2
 
 
 def detect(scene: Scene) -> Iterator[Episode]:

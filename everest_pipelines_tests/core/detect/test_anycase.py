@@ -9,14 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from everest_pipelines.core.detect import context, rule_cues, sentences, surprise
+from everest_pipelines.core.detect import cues as detect_cues
+from everest_pipelines.core.detect import rule_cues, sentences, surprise
 from everest_pipelines.core.detect.anycase import AnyCase, found_in
 
 TABLES = {
-    "cues": context.CUES,
+    "cues": detect_cues.CUES,
     "shapes": rule_cues.SHAPES,
     "surprise": surprise._COMPILED,
-    "single": {"hint": surprise._HINT, "fault": context._FAULT, "claims": context._CLAIMS},
+    "single": {"hint": surprise._HINT, "fault": detect_cues.FAULT, "claims": detect_cues.CLAIMS},
 }
 SAID = """
 no wait still why right should don't DON'T not working we use prefer Always NEVER I i'd maybe
