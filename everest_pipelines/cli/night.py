@@ -89,7 +89,10 @@ def _day(text: str | None) -> str | None:
 
 
 def _has_transcripts(settings: Settings) -> bool:
-    return next((settings.claude_dir / "projects").glob("**/*.jsonl"), None) is not None
+    from everest_pipelines.night.look import roots
+
+    found = (next(root.rglob(name), None) for _, root, name in roots(settings) if root.is_dir())
+    return any(path is not None for path in found)
 
 
 def _agreed_to_import(place: Home, settings: Settings, arguments: Namespace) -> bool:
