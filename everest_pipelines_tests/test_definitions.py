@@ -19,7 +19,15 @@ CELL_TABLES = {
     "sleep": ["lessons", "merges", "predictions", "verifications"],
 }
 OTHERS = {
-    "transcripts": ["claude_code_folder", "codex_folder", "ledger"],
+    "transcripts": [
+        "claude_code_folder",
+        "codex_folder",
+        "copilot_folder",
+        "gemini_cli_folder",
+        "chats_folder",
+        "inbox_folder",
+        "ledger",
+    ],
     "outputs": [
         "published",
         "lessons_jsonl",

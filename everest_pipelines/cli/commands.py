@@ -84,6 +84,7 @@ def _setup(parser: Parser) -> None:
 def _ingest(parser: Parser) -> None:
     _json(parser)
     parser.add_argument("files", nargs="+", metavar="FILE", help="transcripts to read now")
+    parser.add_argument("--dry-run", action="store_true", help="only say what the files are")
 
 
 def _publish(parser: Parser) -> None:

@@ -15,7 +15,9 @@ from everest_pipelines.cli.progress import shown
 from everest_pipelines.text.errors import CallerError, MissingError
 
 if TYPE_CHECKING:
+    from everest_pipelines.lake.operational import FileRow
     from everest_pipelines.night.workspace import Failure, StageResult, Workspace
+    from everest_pipelines.text.settings import Settings
 
 DERIVED = (
     "sessions", "offers", "episodes", "vectors", "lessons", "merges", "predictions",
@@ -24,7 +26,7 @@ DERIVED = (
 
 
 def ingest(arguments: Namespace) -> int:
-    """Read some files now, and the days that they touch up to the episodes."""
+    """Read some files now, and the days that they touch up to the episodes; say what they were."""
     from everest_pipelines.lake.lock import held
     from everest_pipelines.night import derive
     from everest_pipelines.night.ingest import ingest as read
@@ -39,11 +41,56 @@ def ingest(arguments: Namespace) -> int:
         except OSError as error:
             raise MissingError(f"{path} cannot be read: {error.strerror}.") from error
         pending.append(PendingFile(str(path), "", status.st_size, status.st_mtime_ns))
+    if arguments.dry_run:
+        return _recognise(arguments, [Path(one.path) for one in pending], settings)
     with held(place.ensure(), "everest ingest", on_wait=_waits):
         ws = _open(place, settings)
         results = [read(ws, Look(pending=pending, seen=len(pending)))]
+        rows: dict[str, FileRow] = {row.path: row for row in ws.lake.read_table("files")}
         results += [stage(ws, None) for stage in (derive.sessions, derive.episodes, derive.vectors)]
+    if not arguments.json:
+        for one in pending:
+            if (row := rows.get(one.path)) is not None and not row.error:
+                sessions = len({session for session, _, _ in row.sessions}) or int(row.turns > 0)
+                counts = (sessions, row.turns, row.events, row.bad_lines)
+                print(_told(one.path, row.format, row.agent, *counts, dict(row.unknown)))
     return _done(arguments, results, "everest night folds and publishes it.")
+
+
+def _recognise(arguments: Namespace, paths: list[Path], settings: Settings) -> int:
+    """Say what files are and store nothing; 1 when one is in no format that is known."""
+    from msgspec.structs import asdict
+
+    from everest_pipelines.core.transcripts.times import parse
+    from everest_pipelines.night.recognise import recognise
+
+    found = [recognise(path, parse(settings.start) or 0) for path in paths]
+    if arguments.json:
+        answer({"files": [asdict(one) for one in found]})
+    for one in found:
+        if not one.format:
+            tell(f"not recognised: {one.path}: {one.guess}")
+        elif not arguments.json:
+            counts = (one.sessions, one.turns, one.events, one.quarantined)
+            print(_told(one.path, one.format, one.agent, *counts, one.unknown))
+    return int(any(not one.format for one in found))
+
+
+def _told(
+    path: str,
+    form: str,
+    agent: str,
+    sessions: int,
+    turns: int,
+    events: int,
+    quarantined: int,
+    unknown: dict[str, int],
+) -> str:
+    """One line on one file."""
+    held = f"{events:,} events" if events else f"{sessions:,} sessions, {turns:,} turns"
+    by = f" ({agent})" if agent not in ("", form) else ""
+    strange = f" (unknown: {', '.join(unknown)})" if unknown else ""
+    return f"{path}: {form or 'empty'}{by}, {held}, {quarantined:,} lines in quarantine{strange}"
 
 
 def publish(arguments: Namespace) -> int:

@@ -29,6 +29,8 @@ class FileRow(Struct, frozen=True, kw_only=True):
     last_at: Micros = 0
     linked_sessions: tuple[str, ...] = ()
     cells: tuple[tuple[Day, ProjectKey], ...] = ()
+    sessions: tuple[tuple[str, Day, ProjectKey], ...] = ()  # where a file holds more than one
+    events: int = 0
     unknown: tuple[tuple[str, int], ...] = ()
     bad_lines: int = 0
     machine: str = ""

@@ -276,6 +276,12 @@ _SPECS = (
             C("last_at", TIME, "Last time in the file."),
             C("linked_sessions", many(TEXT), "Sessions it resumes or copies."),
             C("cells", many(struct(("day", DAY), ("project", TEXT))), "Cells it feeds."),
+            C(
+                "sessions",
+                many(struct(("session", TEXT), ("day", TEXT), ("project", TEXT))),
+                "Cells of each session, where the file holds several.",
+            ),
+            C("events", INT, "Notes in the open event format."),
             C("unknown", many(struct(("type", TEXT), ("count", INT))), "Unknown record types."),
             C("bad_lines", INT, "Lines in quarantine."),
             C("machine", TEXT, "Why the session counts as a machine's; empty when not."),

@@ -118,7 +118,10 @@ def _reach(files: Iterable[FileRow]) -> dict[str, set[tuple[Day, ProjectKey]]]:
     root = family_roots(rows)
     reach: dict[str, set[tuple[Day, ProjectKey]]] = defaultdict(set)
     for row in rows:
-        reach[root[row.session_id]].update(row.cells)
+        if not row.sessions:
+            reach[root[row.session_id]].update(row.cells)
+        for session, day, project in row.sessions:
+            reach[root.get(session, session)].add((day, project))
     return reach
 
 

@@ -20,8 +20,10 @@ from everest_pipelines.lake.schemas import spec_of
 from everest_pipelines.night.derive import day_row
 from everest_pipelines.night.families import family_roots
 from everest_pipelines.night.ignoring import follow_marks
+from everest_pipelines.night.inbox import record
 from everest_pipelines.night.look import READER_VERSION, Look, PendingFile, look
 from everest_pipelines.night.projects import ProjectBook
+from everest_pipelines.night.recognise import what_it_is_not
 from everest_pipelines.night.scan import Scan, scan_for
 from everest_pipelines.night.source import Located, Read, read_file
 from everest_pipelines.night.workspace import (
@@ -87,6 +89,7 @@ class _Ingest:
         self.links: dict[str, set[str]] = defaultdict(set)
         self.book = ProjectBook(ws.lake, ws.home)
         self.days = Days.load(ws.lake)
+        self.fresh_events = 0
         self.interrupted = bool(self._open_days())  # a run died: trust no bookmark
         self.touched: dict[tuple[Day, ProjectKey], CellResult] = {}
         self.start = ws.calendar.day_start(ws.calendar.start)
@@ -101,6 +104,9 @@ class _Ingest:
             self._locate(read)
         if any(read.located for read in reads):
             self._merge(reads)
+        for read in reads:
+            if read.reading.events:
+                self.fresh_events += record(self.ws, self.book, read.reading)
         self._quarantine(reads)
         for read in reads:
             self._bookmark(read)
@@ -120,7 +126,7 @@ class _Ingest:
             self.ws.progress.advance(one.size)
             return None
         if read is None:
-            self._left_behind(one, "is in no format that is known")
+            self._left_behind(one, what_it_is_not(one.path))
         self.ws.progress.advance(one.size)
         return read
 
@@ -252,6 +258,7 @@ class _Ingest:
             lines=read.reading.lines,
             records=read.reading.records,
             turns=len(read.reading.turns),
+            events=len(read.reading.events),
             session_id=read.reading.session_id,
             session_started_at=read.reading.session_started_at,
             last_at=read.reading.last_at,
@@ -269,6 +276,7 @@ class _Ingest:
             self._row(read),
             linked_sessions=tuple(sorted(linked | set(old.linked_sessions if old else ()))),
             cells=tuple(sorted(cells | self._standing(read))),
+            sessions=_sessions(read, old),
         )
 
     def _standing(self, read: Read) -> set[tuple[Day, ProjectKey]]:
@@ -287,6 +295,8 @@ class _Ingest:
             ("machine_files", int(bool(read.reading.machine))),
         ):
             counts[name] = counts.get(name, 0) + amount
+
+        counts["events"] = self.fresh_events
 
     def mend_families(self) -> None:
         """A copy that came later may join two families: their turns get the one root."""
@@ -331,6 +341,13 @@ def _is_writable(path: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def _sessions(read: Read, old: FileRow | None) -> tuple[tuple[str, Day, ProjectKey], ...]:
+    """Where the turns of each session are, for a file that holds more than one."""
+    found = {(turn.session_id, day, project) for day, project, turn in read.located}
+    found |= set(old.sessions) if old else set()
+    return tuple(sorted(found)) if len({session for session, _, _ in found}) > 1 else ()
 
 
 def _agent_folder(ws: Workspace, read: Read) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from everest_pipelines.core.transcripts.registry import FORMATS, Format
+from everest_pipelines.core.transcripts.registry import BESIDE, FORMATS, Format
 from everest_pipelines.lake import raw
 from everest_pipelines.lake.operational import FileRow
 from everest_pipelines.night.workspace import Failure, Workspace
@@ -52,8 +52,10 @@ def roots(settings: Settings) -> list[tuple[Format, Path, str]]:
         root: Path | None = getattr(settings, format_.root)
         if root is not None:
             for glob in format_.globs:
-                folder, pattern = glob.split("/**/")
-                found.append((format_, root / folder, pattern))
+                folder, pattern = f"/{glob}".split("/**/")
+                place = (root / folder.lstrip("/"), pattern)
+                if all(place != (known, taken) for _, known, taken in found):
+                    found.append((format_, *place))
     return found
 
 
@@ -72,6 +74,8 @@ def look(ws: Workspace, *, quiet_seconds: int = 0) -> Look:
         if not _is_folder(root, result.unreadable):
             continue
         for path, status in _files(str(root), pattern, result.unreadable):
+            if path in seen or os.path.basename(path) in BESIDE:
+                continue
             seen.add(path)
             result.seen += 1
             result.bytes += status.st_size

@@ -74,7 +74,7 @@ def read_file(
         else format_.read(
             source.all(first, blocks),
             path=one.path,
-            start=start,
+            start=max(start, one.mtime_ns // 1000) if format_.undated else start,
             redact=scan.redact,
             suspects=scan.suspects,
             sink=source.keep,

@@ -196,3 +196,22 @@ def test_ingest_reads_one_file_and_a_missing_one_is_named(
     code, _, err = everest("ingest", str(tmp_path / "gone.jsonl"))
     assert code == 4
     assert "gone.jsonl" in err
+
+
+def test_ingest_says_what_a_file_is_and_a_dry_run_stores_nothing(
+    empty: Made, everest: Everest, tmp_path: Path
+) -> None:
+    from everest_pipelines_tests.core.transcripts import chats
+
+    export, odd = tmp_path / "export.json", tmp_path / "odd.json"
+    export.write_bytes(chats.FILES["chatgpt"][1])
+    odd.write_bytes(b'[{"current_node": 1, "children": 2}]')
+    code, out, _ = everest("ingest", "--dry-run", str(export))
+    assert code == 0 and "export.json: chatgpt, 3 sessions, 6 turns, 0 lines in quarantine" in out
+    code, _, err = everest("ingest", "--dry-run", str(odd))
+    assert code == 1 and "not recognised" in err and "nearest is chatgpt" in err
+    assert not empty.home.lake.exists()
+    code, out, _ = everest("ingest", str(export))
+    assert code == 0 and "export.json: chatgpt, 3 sessions, 6 turns, 0 lines in quarantine" in out
+    code, _, err = everest("ingest", str(odd))
+    assert code == 1 and "nearest is chatgpt" in err

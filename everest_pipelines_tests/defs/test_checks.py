@@ -64,3 +64,13 @@ def test_a_share_of_machines_above_half_is_told() -> None:
     assert checks.machine_sessions(run_of(*GOOD, *machines[:2])).passed
     led = [file(row.session_id) for row in machines]
     assert checks.machine_sessions(run_of(*GOOD, *machines, *led)).passed, "a person's part counts"
+
+
+def test_every_format_is_counted_and_a_large_file_of_events_is_not_silent() -> None:
+    notes = file("notes", format="everest-events", turns=0, events=7, size=13_000_000)
+    export = file("export", format="chatgpt", turns=5, unknown=(("content:new", 3),))
+    run = run_of(*GOOD, notes, export)
+    assert checks.large_files_have_turns(run).passed
+    numbers = {name: value.value for name, value in checks.record_types_known(run).metadata.items()}
+    assert (numbers["codex_files"], numbers["codex_turns"]) == (3, 27)
+    assert (numbers["chatgpt_unknown"], numbers["everest-events_turns"]) == (3, 7)

@@ -33,7 +33,7 @@ def is_person(turn: Turn) -> bool:
     )
 
 
-def order(turn: Turn) -> tuple[int, str, str, str, int, str]:
+def order(turn: Turn) -> tuple[int, str, str, str, int, int, str]:
     """The sort key of turns: sessions by their start, then file order inside a session."""
     return (
         turn.session_started_at,
@@ -41,6 +41,7 @@ def order(turn: Turn) -> tuple[int, str, str, str, int, str]:
         turn.subagent,
         turn.source_path,
         turn.line_from,
+        turn.occurred_at,  # one line may hold a whole conversation
         turn.turn_id,
     )
 

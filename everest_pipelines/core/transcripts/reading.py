@@ -12,6 +12,17 @@ BAD_LINES = 10_000
 BAD_BYTES = 8 * 1024 * 1024
 
 
+class Event(Struct, frozen=True, kw_only=True):
+    """A note that a program left: the open event format. ``key`` tells it apart for ever."""
+
+    key: str
+    project: str  # a directory, a project's key, or a name
+    text: str
+    kind: str = "note"
+    occurred_at: Micros = 0  # 0: when it is read
+    agent: str = ""
+
+
 class Reading(Struct, kw_only=True):
     """One whole transcript file, read from its first byte.
 
@@ -22,6 +33,7 @@ class Reading(Struct, kw_only=True):
     """
 
     turns: list[Turn] = field(default_factory=list[Turn])
+    events: list[Event] = field(default_factory=list[Event])
     bad: list[BadLine] = field(default_factory=list[BadLine])
     bad_lines: int = 0  # all of them; ``bad`` holds no more than a file may cost
     unknown: dict[str, int] = field(default_factory=dict[str, int])
@@ -37,6 +49,15 @@ class Reading(Struct, kw_only=True):
     machine: str = ""  # why no person led the session (see ``machine``); empty: a person did
     subagent: bool = False  # a sub-agent's file: part of its parent's session
     _kept: int = 0  # bytes of the contents in ``bad``
+
+    def adopt(self, sessions: Reading) -> None:
+        """Take over the turns of a file's sessions, and what is known of the first of them."""
+        self.turns = sessions.turns
+        self.session_id = sessions.session_id
+        self.session_started_at = sessions.session_started_at
+        self.last_at = sessions.last_at
+        self.first_cwd = sessions.first_cwd
+        self.machine = sessions.machine
 
     def add_bad(self, bad: BadLine) -> None:
         """Count what was not understood and, within what a file may cost, keep it."""

@@ -10,17 +10,26 @@ from everest_pipelines.defs.partitions import CELLS
 from everest_pipelines.defs.resources import NightRun, wordless
 from everest_pipelines.defs.transcripts import checks
 
+SHARED = {  # watched folders that no agent writes by itself
+    "chats_dir": ("chats_folder", "people put exported chats and message arrays"),
+    "inbox": ("inbox_folder", "programs drop files of events"),
+}
 FOLDERS = [
     dg.AssetSpec(
-        f"{one.name.replace('-', '_')}_folder",
+        key,
         description=(
-            f"The folder in which {one.agent} writes its transcripts (`{one.root}` in the"
-            " settings). We only look and read; the agent deletes what is old, and that deletes"
-            " nothing here."
+            f"The folder in which {whose} (`{root}` in the settings). We only look and read; the"
+            " agent deletes what is old, and that deletes nothing here."
         ),
         kinds={"json"},
     )
-    for one in FORMATS
+    for root, (key, whose) in {
+        one.root: SHARED.get(
+            one.root,
+            (f"{one.name.replace('-', '_')}_folder", f"{one.agent} writes its transcripts"),
+        )
+        for one in FORMATS
+    }.items()
 ]
 LEDGER = dg.AssetSpec(
     "ledger",

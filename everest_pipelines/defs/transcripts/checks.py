@@ -88,7 +88,19 @@ def record_types_known(night: NightRun) -> dg.AssetCheckResult:
         unknown=unknown,
         share=round(share, 6),
         drifted=len(drifted),
+        **_counts(rows),
     )
+
+
+def _counts(rows: "list[FileRow]") -> dict[str, int]:
+    """Files, turns (of events: notes) and unknown records of each format, for the metadata."""
+    counts: Counter[str] = Counter()
+    for row in rows:
+        if row.format:
+            counts[f"{row.format}_files"] += 1
+            counts[f"{row.format}_turns"] += row.turns or row.events
+            counts[f"{row.format}_unknown"] += sum(count for _, count in row.unknown)
+    return dict(sorted(counts.items()))
 
 
 def _drifted(rows: "list[FileRow]") -> "list[FileRow]":
@@ -112,7 +124,7 @@ def large_files_have_turns(night: NightRun) -> dg.AssetCheckResult:
     silent = sorted(
         row.path
         for row in rows
-        if row.size >= LARGE and not row.turns and not row.machine and not row.error
+        if row.size >= LARGE and not (row.turns or row.events) and not row.machine and not row.error
     )
     return verdict(
         not silent,
