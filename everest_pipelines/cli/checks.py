@@ -121,6 +121,78 @@ def hooks(case: Case) -> Iterator[Finding]:
     yield Finding(True, f"Rendering into the agents' folders is {state}.")
 
 
+def agents(case: Case) -> Iterator[Finding]:
+    """What set-up wrote, in each agent's settings: whole, once, and of today."""
+    from everest_pipelines.cli import installing
+    from everest_pipelines.cli.agents import agents as all_agents
+
+    for agent in all_agents(case.home, case.settings, case.environ).values():
+        mend = f"everest setup --agent {agent.name}"
+        try:
+            held = installing.held(agent.places)
+            behind = installing.plan(agent.places) if held or agent.folder.is_dir() else []
+        except EverestError as error:
+            yield Finding(False, error.message, error.next_command)
+            continue
+        if not held:
+            if agent.folder.is_dir():
+                yield Finding(False, f"{agent.words} is not set up.", mend, note=True)
+            continue
+        places = [place for place, _ in held]
+        if len(places) > len({place.key for place in places}):
+            yield Finding(False, f"{agent.words} has an entry of ours twice.", mend)
+        elif behind:
+            yield Finding(False, f"{agent.words} is set up in part, or by another version.", mend)
+        else:
+            yield Finding(True, f"{agent.words} is set up.")
+        yield from _programs(agent.words, [value for _, value in held], mend)
+
+
+def _programs(words: str, values: list[Any], mend: str) -> Iterator[Finding]:
+    """Whether what an agent would start is there."""
+    import shlex
+
+    for value in values:
+        commands = [value["command"]] if "args" in value else []
+        for hook in value.get("hooks", ()):
+            commands += [
+                word for word in shlex.split(hook["command"].replace(";", " ; ")) if "/" in word
+            ]
+        for command in dict.fromkeys(commands):
+            if not Path(command).exists():
+                yield Finding(False, f"{words} starts {command}, which is not there.", mend)
+                return
+
+
+def hook(case: Case) -> Iterator[Finding]:
+    """Whether the compiled hook in the home is made of this package."""
+    from everest_pipelines.recall import bundle
+
+    if (case.home.root / "hooks" / bundle.ENTRY).exists():
+        if bundle.is_current(case.home.root):
+            yield Finding(True, "The hook is of this version.")
+        else:
+            yield Finding(
+                False,
+                "The hook is of another version or interpreter.",
+                "everest setup --agent claude",
+            )
+
+
+def service(case: Case) -> Iterator[Finding]:
+    from everest_pipelines.cli.services import installed
+
+    for path, program in installed(case.environ, case.platform).items():
+        if Path(program).exists():
+            yield Finding(True, f"The service {path.name} is installed.")
+        else:
+            yield Finding(
+                False,
+                f"{path} starts {program}, which is not there.",
+                "everest setup --service nightly",
+            )
+
+
 def overlay(case: Case) -> Iterator[Finding]:
     from everest_pipelines.recall.overlay import read
 
@@ -164,5 +236,6 @@ def folders(case: Case) -> Iterator[Finding]:
 
 
 CHECKS: tuple[Callable[[Case], Iterator[Finding]], ...] = (
-    platform, settings, modes, transcripts, zone, instance, hooks, overlay, chain, folders,
+    platform, settings, modes, transcripts, zone, instance, hooks, agents, hook, service, overlay,
+    chain, folders,
 )  # fmt: skip

@@ -36,6 +36,13 @@ def _at_least_one(text: str) -> int:
     return count
 
 
+def _share(text: str) -> float:
+    share = float(text)
+    if not 0 <= share <= 1:
+        raise argparse.ArgumentTypeError(f"{share:g} is no number from 0 to 1")
+    return share
+
+
 def _nothing(parser: Parser) -> None:
     """A command without arguments."""
 
@@ -77,7 +84,35 @@ def _ignore(parser: Parser) -> None:
 
 def _setup(parser: Parser) -> None:
     _json(parser)
+    parser.add_argument(
+        "--agent",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="claude, codex, claude-desktop, cursor, windsurf, gemini or copilot; all by default",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="show every change, write none")
     parser.add_argument("--undo", action="store_true", help="take out all that was written")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument(
+        "--holdout", type=_share, metavar="SHARE", help="of sessions that hooks leave without"
+    )
+    parser.add_argument(
+        "--render",
+        action=argparse.BooleanOptionalAction,
+        help="write lessons into the agents' own folders",
+    )
+    parser.add_argument(
+        "--service",
+        choices=("none", "resident", "nightly"),
+        help="what runs by itself: nothing, `everest up`, or a night a day",
+    )
+
+
+def _uninstall(parser: Parser) -> None:
+    _json(parser)
+    parser.add_argument("--dry-run", action="store_true", help="show every change, write none")
+    parser.add_argument("--purge", action="store_true", help="delete the home too")
     parser.add_argument("--yes", action="store_true", help="do not ask")
 
 
@@ -184,7 +219,9 @@ COMMANDS: tuple[Command, ...] = (
     Command("sql", "ask the published tables", "sql:run", _sql),
     Command("paths", "where everything is", "places:paths", _json),
     Command("config", "the settings in force and where each comes from", "places:config", _json),
-    Command("setup", "let lessons be written into the agents' folders", "setup:run", _setup),
+    Command("setup", "connect the agents: hooks, MCP, files, service", "setup:run", _setup),
+    Command("uninstall", "take all of that out again", "setup:uninstall", _uninstall),
+    Command("prime", "answer a hook's event on stdin; set up by `everest setup`", "prime:run"),
     Command("on", "let hooks speak again", "places:on", _json),
     Command("off", "silence every hook", "places:off", _json),
     Command("ignore", "keep a project out, or let it in again", "places:ignore", _ignore),

@@ -94,7 +94,7 @@ def _of_a_day(
 
 def recall(arguments: Namespace) -> int:
     """What shares words with the query, in this directory's project and everywhere."""
-    from everest_pipelines.recall.overlay import hidden
+    from everest_pipelines.recall.left_out import left_out
     from everest_pipelines.recall.project import project_of
     from everest_pipelines.recall.snapshot import EVERYWHERE, open_snapshot
 
@@ -104,7 +104,8 @@ def recall(arguments: Namespace) -> int:
         asked = arguments.project
         known = _one_of(keys, asked) if asked else project_of(snapshot, Path.cwd())
         project = known or EVERYWHERE
-        hits, shown = _asked(snapshot, arguments, project, hidden(place))
+        gone = left_out(place, os.environ, snapshot, project, now=now())
+        hits, shown = _asked(snapshot, arguments, project, gone)
     if arguments.json:
         answer({"project": project, "hits": hits})
     elif hits:

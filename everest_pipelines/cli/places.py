@@ -15,7 +15,7 @@ from everest_pipelines.text.settings import SETTINGS, Kind, Settings, load_lenie
 
 _PLACES = (
     "root", "lake", "models", "ledger", "published", "current", "duckdb", "raw", "quarantine",
-    "overlay", "config", "dagster", "backups", "logs", "off_switch", "ignore", "lock",
+    "overlay", "config", "installed", "dagster", "backups", "logs", "off_switch", "ignore", "lock",
 )  # fmt: skip
 
 

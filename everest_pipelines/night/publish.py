@@ -37,7 +37,7 @@ from everest_pipelines.night.gates import (
 )
 from everest_pipelines.night.report import report
 from everest_pipelines.night.workspace import StageResult, Stopwatch, Workspace
-from everest_pipelines.recall import overlay, snapshot
+from everest_pipelines.recall import arms, bundle, overlay, sessions, snapshot
 from everest_pipelines.text import ledger
 from everest_pipelines.text.errors import CallerError
 from everest_pipelines.text.ids import digest
@@ -138,11 +138,17 @@ def _inputs(ws: Workspace, horizon: Day) -> str:
     return digest(
         horizon,
         str(PUBLISH_VERSION),
+        f"{ws.settings.withhold:g} {_week(ws, horizon)}" if ws.settings.withhold else "",
         *(f"{row.stage}:{row.day}:{row.state}:{row.output_hash}" for row in rows),
         *(ws.lake.table_digest(name) for name in ("files", "projects", "quarantine")),
         *loud,
         *sorted(overlay.hidden(ws.home)),
     )
+
+
+def _week(ws: Workspace, horizon: Day) -> str:
+    """The ISO week in which what is published of a horizon is read: that of the day after it."""
+    return arms.iso_week(ws.calendar.day_end(horizon))
 
 
 def _held(days: Days, horizon: Day) -> str:
@@ -285,7 +291,7 @@ def _swap(
         horizon=horizon,
         lessons_now=shown,
         entries=entries,
-        extra_files=rendered(ws, shown, candidate.episodes)
+        extra_files=rendered(ws, shown, candidate.episodes, week=_week(ws, horizon))
         | {"morning.md": morning(report(ws, horizon, shown, done.blocked)).encode()}
         | ({published.PARTIAL: b"The newest days of a first import.\n"} if partial else {}),
         write_extra=lambda folder: snapshot.build(
@@ -302,6 +308,8 @@ def _swap(
     _tell(done, shown)
     _compare(done, candidate.published, shown)
     done.merged = sum(1 for day, _, _ in ws.history.rows("merges") if day == horizon)
+    bundle.refresh(ws.home.root)  # a hook reads snapshots of its own version only
+    sessions.prune(str(ws.home.root), now=ws.now())
     if generation.changed:
         raw.prune(ws.home, ws.now() - ws.settings.raw_days * DAY_MICROS)
         ledger.append(
@@ -336,12 +344,25 @@ def _compare(
 
 
 def rendered(
-    ws: Workspace, shown: Sequence[LessonRevision], episodes: Mapping[str, Episode]
+    ws: Workspace,
+    shown: Sequence[LessonRevision],
+    episodes: Mapping[str, Episode],
+    *,
+    week: str,
 ) -> dict[str, bytes]:
-    """``lessons.jsonl`` and, under ``render/<project>/``, what would go into an agent's folder."""
+    """``lessons.jsonl`` and, under ``render/<project>/``, what would go into an agent's folder.
+
+    What is withheld in the ISO ``week`` is not rendered; ``lessons.jsonl`` holds it all the same.
+    """
     files = {"lessons.jsonl": lessons_jsonl(shown)}
+    share = ws.settings.withhold
     for project in sorted({lesson.scope for lesson in shown if lesson.scope != EVERYWHERE}):
-        own = [lesson for lesson in shown if lesson.scope in (project, EVERYWHERE)]
+        own = [
+            lesson
+            for lesson in shown
+            if lesson.scope in (project, EVERYWHERE)
+            and not arms.is_withheld(lesson.lesson_id, lesson.state, share, week)
+        ]
         section = memory_section(own, project=project)
         if not section:
             continue

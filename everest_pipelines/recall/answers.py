@@ -11,8 +11,9 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from everest_pipelines.recall import format, overlay
+from everest_pipelines.recall import format
 from everest_pipelines.recall.episodes import search_episodes
+from everest_pipelines.recall.left_out import left_out
 from everest_pipelines.recall.project import project_of
 from everest_pipelines.recall.search import Hit, search
 from everest_pipelines.recall.snapshot import EVERYWHERE, Lesson, Snapshot, open_snapshot
@@ -72,6 +73,7 @@ class Answers:
             return ""
         with open_snapshot(self._home) as snapshot:
             project = self._project(snapshot)
+            gone = self._gone(snapshot, project)
             others = _keys(snapshot) - {project, EVERYWHERE}
             folder = snapshot.path.rpartition("/")[0]
         try:
@@ -81,12 +83,12 @@ class Answers:
             raise MissingError(f"There is no {name} in {folder}.", "everest publish") from None
         if name == "morning.md":
             return _own_lines(text, project, others)
-        return self._own_lessons(text, project)
+        return self._own_lessons(text, project, gone)
 
     def _recall(self, query: str, k: int, kind: str | None) -> str:
-        gone = overlay.hidden(self._home)
         with open_snapshot(self._home) as snapshot:
             project = self._project(snapshot)
+            gone = self._gone(snapshot, project)
             if kind == "episode":
                 hidden = snapshot.sources_of(gone)
                 found = search_episodes(snapshot, query, project=project, k=k, hidden=hidden)
@@ -95,9 +97,9 @@ class Answers:
         return self._shown(hits, project)
 
     def _lessons(self, k: int) -> str:
-        gone = overlay.hidden(self._home)
         with open_snapshot(self._home) as snapshot:
             project = self._project(snapshot)
+            gone = self._gone(snapshot, project)
             kept = [one for one in snapshot.lessons(project) if one.keys().isdisjoint(gone)]
         return self._shown([_as_hit(one) for one in kept[:k]], project)
 
@@ -129,9 +131,10 @@ class Answers:
         return f"Noted for {project} as a candidate; the next night folds it."
 
     def _why(self, identifier: str) -> str:
-        gone = overlay.hidden(self._home)
         with open_snapshot(self._home) as snapshot:
-            lesson = snapshot.lesson(identifier, scopes=(self._project(snapshot), EVERYWHERE))
+            project = self._project(snapshot)
+            gone = self._gone(snapshot, project)
+            lesson = snapshot.lesson(identifier, scopes=(project, EVERYWHERE))
             if lesson is None or not lesson.keys().isdisjoint(gone):
                 raise CallerError(f"This project has no lesson {identifier[:40]!r}.")
             sources = snapshot.episodes(lesson.sources)
@@ -146,6 +149,9 @@ class Answers:
         )
         return format.fenced([head, *lines])
 
+    def _gone(self, snapshot: Snapshot, project: str) -> frozenset[str]:
+        return left_out(self._home, self._environ, snapshot, project, now=self._now())
+
     def _project(self, snapshot: Snapshot) -> str:
         return self._known(snapshot) or EVERYWHERE
 
@@ -154,8 +160,7 @@ class Answers:
         known = (project_of(snapshot, folder) for folder in self.folders)
         return next((project for project in known if project), None)
 
-    def _own_lessons(self, text: str, project: str) -> str:
-        gone = overlay.hidden(self._home)
+    def _own_lessons(self, text: str, project: str, gone: frozenset[str]) -> str:
         kept: list[str] = []
         for line in text.splitlines():
             try:

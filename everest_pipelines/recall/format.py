@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Sequence
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-from everest_pipelines.recall.episodes import EpisodeHit
-from everest_pipelines.recall.search import Hit
+    from everest_pipelines.recall.episodes import EpisodeHit
+    from everest_pipelines.recall.search import Hit
 
 DEFAULT_BUDGET = 600  # tokens
 _OPEN = (
@@ -101,6 +102,10 @@ def _parts(parts: Sequence[tuple[str, float]]) -> str:
 
 def plain(text: str) -> str:
     """`text` on one line without what a reader cannot see or a terminal would obey."""
+    if text.isascii() and text.isprintable():
+        return " ".join(text.split())
+    import unicodedata
+
     seen = "".join(
         " " if sign.isspace() else sign
         for sign in text

@@ -6,13 +6,11 @@ import json
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from everest_pipelines.recall.hidden import OVERLAY_VERSION, entries, keys
 from everest_pipelines.text.atomic import make_dir, write_atomic
-from everest_pipelines.text.errors import DamagedError
 from everest_pipelines.text.home import Home
-
-OVERLAY_VERSION = 1
 
 
 class Hidden(NamedTuple):
@@ -30,26 +28,12 @@ def read(home: Home) -> list[Hidden]:
     Raises DamagedError when the file cannot be understood: then show nothing at all rather than a
     lesson that was called wrong.
     """
-    try:
-        text = home.overlay.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return []
-    try:
-        body = json.loads(text)
-        if body["version"] > OVERLAY_VERSION:
-            raise ValueError(f"version {body['version']} is newer than this everest")
-        return [_entry(entry) for entry in body["hidden"]]
-    except (ValueError, KeyError, TypeError) as error:
-        raise DamagedError(
-            f"{home.overlay} cannot be read ({error}); nothing is recalled until it is mended.",
-            "everest doctor",
-        ) from error
+    return [Hidden(**entry) for entry in entries(str(home.overlay))]
 
 
 def hidden(home: Home) -> frozenset[str]:
     """The ids and value keys that `search` must not show. Raises DamagedError as `read` does."""
-    entries = read(home)
-    return frozenset(key for entry in entries for key in (entry.id, entry.value_key) if key)
+    return keys(str(home.overlay))
 
 
 def hide(home: Home, lesson_id: str, *, value_key: str = "", why: str = "", at: int = 0) -> bool:
@@ -58,35 +42,26 @@ def hide(home: Home, lesson_id: str, *, value_key: str = "", why: str = "", at: 
     `at` is in microseconds UTC. Raises DamagedError, and changes nothing, on an unreadable overlay.
     """
     with _alone(home):
-        entries = read(home)
-        if any(entry.id == lesson_id and entry.value_key == value_key for entry in entries):
+        known = read(home)
+        if any(entry.id == lesson_id and entry.value_key == value_key for entry in known):
             return False
-        _write(home, [*entries, Hidden(lesson_id, value_key, why, at)])
+        _write(home, [*known, Hidden(lesson_id, value_key, why, at)])
         return True
 
 
 def unhide(home: Home, lesson_id: str) -> bool:
     """Show a lesson again; False when it was not hidden. Raises DamagedError as `read` does."""
     with _alone(home):
-        entries = read(home)
-        kept = [entry for entry in entries if entry.id != lesson_id]
-        if len(kept) == len(entries):
+        known = read(home)
+        kept = [entry for entry in known if entry.id != lesson_id]
+        if len(kept) == len(known):
             return False
         _write(home, kept)
         return True
 
 
-def _entry(entry: dict[str, Any]) -> Hidden:
-    return Hidden(
-        str(entry["id"]),
-        str(entry["value_key"]),
-        str(entry.get("why", "")),
-        int(entry.get("at", 0)),
-    )
-
-
-def _write(home: Home, entries: list[Hidden]) -> None:
-    body = {"version": OVERLAY_VERSION, "hidden": [entry._asdict() for entry in entries]}
+def _write(home: Home, hidden_now: list[Hidden]) -> None:
+    body = {"version": OVERLAY_VERSION, "hidden": [entry._asdict() for entry in hidden_now]}
     write_atomic(home.overlay, (json.dumps(body, indent=1) + "\n").encode())
 
 

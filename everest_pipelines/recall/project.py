@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import posixpath
-import re
-from pathlib import Path
-from typing import TYPE_CHECKING
+from everest_pipelines.text import bare
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from everest_pipelines.recall.snapshot import Snapshot
+    from pathlib import Path
 
-_DRIVE = re.compile(r"^([A-Za-z]):(?=/|$)")
+    from everest_pipelines.recall.snapshot import Snapshot
 
 
 def canonical(path: str) -> str:
@@ -20,8 +18,11 @@ def canonical(path: str) -> str:
     """
     if _is_windows(path):
         path = path.replace("\\", "/")
-    path = _DRIVE.sub(lambda drive: drive[0].lower(), path)
+    if path[1:2] == ":" and path[2:3] in ("", "/") and _is_letter(path[0]):
+        path = path[0].lower() + path[1:]
     if "/." in path:
+        import posixpath
+
         path = posixpath.normpath(path)
     return path.rstrip("/") or "/"
 
@@ -35,14 +36,16 @@ def project_of(snapshot: Snapshot, folder: Path | str) -> str | None:
     text = str(folder)
     found = _lookup(snapshot, text)
     if found is None and not _is_windows(text):
-        real = str(Path(text).resolve())
+        import os
+
+        real = os.path.realpath(text)
         found = _lookup(snapshot, real) if real != text else None
     return found
 
 
 def _lookup(snapshot: Snapshot, folder: str) -> str | None:
     start = canonical(folder)
-    home = canonical(str(Path("~").expanduser()))
+    home = canonical(bare.person())
     path = start
     while True:
         if path == start or path not in (home, "/"):
@@ -51,7 +54,7 @@ def _lookup(snapshot: Snapshot, folder: str) -> str | None:
             ).fetchone()
             if row is not None:
                 return str(row[0])
-        if (Path(path) / ".git").exists():
+        if bare.exists(f"{path}/.git"):
             return None
         parent = path.rpartition("/")[0] or "/"
         if parent == path or "/" not in path:
@@ -60,4 +63,9 @@ def _lookup(snapshot: Snapshot, folder: str) -> str | None:
 
 
 def _is_windows(path: str) -> bool:
-    return path.startswith("\\\\") or re.match(r"^[A-Za-z]:[\\/]", path) is not None
+    drive = _is_letter(path[0:1]) and path[1:2] == ":" and path[2:3] in ("/", "\\")
+    return drive or path.startswith("\\\\")
+
+
+def _is_letter(sign: str) -> bool:
+    return sign.isascii() and sign.isalpha()

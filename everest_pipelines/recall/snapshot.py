@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from everest_pipelines.text import bare
 from everest_pipelines.text.errors import CallerError, MissingError
 
 # Hooks pay for every import: the module below sqlite3 brings all that a reader needs, without
@@ -230,25 +231,24 @@ def open_snapshot(home: Home) -> Snapshot:
 
 def open_current(link: str) -> Snapshot:
     """As `open_snapshot`, by the path of ``published/current``: for callers without a Home."""
-    import os
-
     try:
-        generation = os.path.realpath(link, strict=True)
+        name = bare.link_target(link)
     except PermissionError as error:
         raise MissingError(
             f"{link} cannot be reached ({error.strerror}).", "everest doctor"
         ) from None
     except OSError:
         raise MissingError("Nothing has been published yet.", "everest night") from None
+    generation = name if name.startswith("/") else f"{link.rpartition('/')[0]}/{name}"
+    if not bare.exists(f"{generation}/"):
+        raise MissingError("Nothing has been published yet.", "everest night")
     return open_file(f"{generation}/{FILE_NAME}")
 
 
 def open_file(path: Path | str) -> Snapshot:
     """One snapshot file. Raises MissingError as `open_snapshot` does."""
-    import os
-
     path = str(path)
-    if not os.path.isfile(path):
+    if not bare.exists(path):
         raise MissingError(f"There is no snapshot at {path}.", "everest publish")
     connection: sqlite3.Connection | None = None
     try:
@@ -275,9 +275,10 @@ def open_file(path: Path | str) -> Snapshot:
 
 def _as_uri(path: str) -> str:
     """The path as SQLite reads it in a URI: only these three signs mean something there."""
-    import os
+    if not path.startswith("/"):
+        import os
 
-    path = os.path.abspath(path).replace("\\", "/") if os.name == "nt" else os.path.abspath(path)
+        path = os.path.abspath(path).replace("\\", "/")
     return path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
 
 

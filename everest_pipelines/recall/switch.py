@@ -6,16 +6,12 @@ from collections.abc import Mapping
 
 from everest_pipelines.text.atomic import write_atomic
 from everest_pipelines.text.home import Home
-
-OFF_VARIABLE = "EVEREST_OFF"
-_MEANS_ON = frozenset({"", "0", "false", "no", "off"})
+from everest_pipelines.text.quick_settings import silenced
 
 
 def is_off(home: Home, environ: Mapping[str, str]) -> bool:
     """Whether hooks and MCP must keep silent. A value that nobody understands means silence."""
-    if environ.get(OFF_VARIABLE, "").strip().lower() not in _MEANS_ON:
-        return True
-    return home.off_switch.exists()
+    return silenced(environ) or home.off_switch.exists()
 
 
 def turn_off(home: Home) -> bool:

@@ -53,6 +53,10 @@ class Lock:
         self._descriptor = -1
 
     def __enter__(self) -> None:
+        self.take()
+
+    def take(self) -> None:
+        """Get the lock. Raises as the class says."""
         import fcntl  # absent on native Windows: importing this module must still work there
 
         self._descriptor = system.open(self._path, system.O_RDWR | system.O_CREAT, 0o600)
@@ -82,7 +86,11 @@ class Lock:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        system.close(self._descriptor)  # lets the lock go
+        self.release()
+
+    def release(self) -> None:
+        """Let the lock go."""
+        system.close(self._descriptor)
 
 
 def append(

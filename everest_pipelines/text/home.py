@@ -149,6 +149,11 @@ class Home:
         return self.root / "backups"
 
     @property
+    def installed(self) -> Path:
+        """Which files of agents set-up changed, to take it back."""
+        return self.root / "installed.json"
+
+    @property
     def logs(self) -> Path:
         """Log files."""
         return self.root / "logs"

@@ -75,7 +75,7 @@ def append(home: Home, kind: str, entry: Mapping[str, Any], *, now: int) -> Entr
     with _locked(home):
         written = chain.append(str(home.ledger), [(kind, content)], now=now)
         if written is None:
-            _mend_tails(home)
+            mend_tails(home)
             written = chain.append(str(home.ledger), [(kind, content)], now=now)
     if not written:
         raise DamagedError(f"{home.ledger} ends in half a line again.", "everest doctor")
@@ -210,8 +210,11 @@ def _lines(path: Path) -> Iterator[tuple[int, Entry | Torn]]:
         return
 
 
-def _mend_tails(home: Home) -> None:
-    """Set aside what a dead writer left after the last newline of each kind's last file."""
+def mend_tails(home: Home) -> None:
+    """Set aside what a dead writer left after the last newline of each kind's last file.
+
+    The caller holds the ledger's lock.
+    """
     for kind in KINDS:
         paths = _files(home, [kind])
         if paths:

@@ -14,11 +14,11 @@ from typing import Any
 
 from everest_pipelines.text.errors import SettingsError
 from everest_pipelines.text.home import HOME_VARIABLE, Home, absolute_path
+from everest_pipelines.text.quick_settings import NUMBERS, OFF_VARIABLE
 
 PREFIX = "EVEREST_"
 # Read by the tests and by the start scripts; no setting of the owner.
 KNOWN_VARIABLES = frozenset({"EVEREST_SHARED", "EVEREST_CHECKOUT"})
-OFF_VARIABLE = "EVEREST_OFF"
 _YES = frozenset({"1", "true", "yes", "on"})
 _NO = frozenset({"0", "false", "no", "off"})
 
@@ -139,17 +139,24 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "holdout",
-        "EVEREST_HOLDOUT",
+        NUMBERS["holdout"][0],
         Kind.SHARE,
-        0.5,
-        "Share of sessions in which hooks show nothing, to measure their effect. Not used yet.",
+        NUMBERS["holdout"][1],
+        "Share of sessions in which hooks show nothing, to measure their effect.",
     ),
     Setting(
         "withhold",
-        "EVEREST_WITHHOLD",
+        NUMBERS["withhold"][0],
         Kind.SHARE,
-        0,
-        "Share of unpinned lessons left out for a week, to measure the whole. Not used yet.",
+        NUMBERS["withhold"][1],
+        "Share of unpinned lessons left out of everything for a week, to measure the whole.",
+    ),
+    Setting(
+        "budget",
+        NUMBERS["budget"][0],
+        Kind.COUNT,
+        NUMBERS["budget"][1],
+        "Tokens that one answer of a hook may take; a lesson fits whole or stays out.",
     ),
     Setting(
         "embed_model",
@@ -203,6 +210,7 @@ class Settings:
     off: bool
     holdout: float
     withhold: float
+    budget: int
     embed_model: str | None
     write_model: str | None
     ingest_minutes: int
@@ -231,15 +239,6 @@ def load_lenient(environ: Mapping[str, str], config_path: Path) -> tuple[Setting
     """As `load`, for hooks: what is wrong is ignored and returned as sentences. Never raises."""
     settings, problems = _read(environ, config_path)
     return settings, [problem.message for problem in problems]
-
-
-def silenced(environ: Mapping[str, str], home: Home) -> bool:
-    """Whether hooks must be silent; asked before any other configuration is read.
-
-    Any EVEREST_OFF that is not a clear no silences.
-    """
-    value = environ.get(OFF_VARIABLE, "").strip().casefold()
-    return bool(value and value not in _NO) or home.off_switch.exists()
 
 
 def _read(environ: Mapping[str, str], config_path: Path) -> tuple[Settings, list[SettingsError]]:

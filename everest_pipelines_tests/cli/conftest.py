@@ -30,6 +30,8 @@ def environment(root: Path) -> dict[str, str]:
     return {f"EVEREST_{name}_DIR": str(root / name.lower()) for name in agents} | {
         "EVEREST_HOME": str(root / "home"),
         "EVEREST_TZ": "UTC",
+        "HOME": str(root),
+        "XDG_CONFIG_HOME": str(root / ".config"),
     }
 
 

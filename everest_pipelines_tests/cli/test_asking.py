@@ -217,10 +217,11 @@ def test_a_terminal_gets_a_table_where_it_fits_and_else_a_line_a_value(
     ]
 
 
-LENIENT = {"paths", "doctor", "on", "off"}  # they must work with wrong settings
+LENIENT = {"paths", "doctor", "on", "off", "prime"}  # they must work with wrong settings
 NEEDED = {
     "recall": ["x"], "wrong": ["abcd"], "remember": ["x"], "sql": ["select 1"],
-    "ingest": ["/nowhere"], "setup": ["--yes"], "rebuild": ["--yes"], "rezone": ["--yes"],
+    "ingest": ["/nowhere"], "setup": ["--yes"], "uninstall": ["--yes"], "rebuild": ["--yes"],
+    "rezone": ["--yes"],
 }  # fmt: skip
 
 
@@ -332,3 +333,14 @@ def test_doctor_notes_a_folder_of_two_projects_and_calls_it_neither_good_nor_wro
     code, out, _ = everest("doctor")
     assert code == before
     assert "note   -both belongs to 2 projects" in out
+
+
+def test_a_withheld_lesson_is_not_recalled_but_stays_in_the_owners_list(
+    published: Made, everest: Everest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (first, *_) = json.loads(everest("lessons", "--json")[1])["lessons"]
+    ask = ("recall", first["text"], "--project", first["scope"], "--json")
+    assert first["id"] in everest(*ask)[1]
+    monkeypatch.setenv("EVEREST_WITHHOLD", "1")
+    assert json.loads(everest(*ask)[1])["hits"] == []
+    assert first["id"] in everest("lessons", "--json")[1]

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from everest_pipelines_tests.cli.conftest import Everest, Made
 
@@ -124,3 +125,11 @@ def test_nothing_private_is_readable_by_others(published: Made) -> None:
     ]
     assert found == []
     assert (published.home.lake / "transcripts").is_dir()
+
+
+def test_the_published_lessons_fit_the_schema(published: Made) -> None:
+    schema = json.loads((DOCS / "lessons.schema.json").read_text(encoding="utf-8"))
+    lines = (published.home.current / "lessons.jsonl").read_bytes().splitlines()
+    assert lines
+    for line in lines:
+        Draft202012Validator(schema).validate(json.loads(line))

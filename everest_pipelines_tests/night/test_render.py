@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from everest_pipelines.night import ignoring
+from everest_pipelines.night.publish import publish
 from everest_pipelines.night.render import RenderReport, render, take_back
 from everest_pipelines.night.workspace import Workspace
 from everest_pipelines.text import ledger
@@ -258,3 +259,22 @@ def test_a_project_that_is_kept_out_leaves_nothing_behind(made: Path, tmp_path: 
     ignoring.ignore(ws, root)
     night(scene.home, scene.claude, HORIZON, EVEREST_RENDER="1")
     assert not scene.memory.exists() or not any(scene.memory.iterdir())
+
+
+def test_what_is_withheld_this_week_is_in_no_file_that_agents_read(
+    made: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(made, tmp_path / "copy", symlinks=True)
+    home, claude = tmp_path / "copy" / "home", tmp_path / "copy" / "claude"
+    memory = claude / "projects" / FOLDER / "memory"
+    seen = {}
+    for share in ("0", "1", "0.5", "0"):
+        ws = workspace(home, claude, EVEREST_RENDER="1", EVEREST_WITHHOLD=share)
+        publish(ws, HORIZON)
+        render(ws)
+        seen[share] = {path.name for path in memory.glob("everest-*.md")}
+        lessons = (ws.home.current / "lessons.jsonl").read_bytes().count(b"\n")
+        assert lessons >= len(seen["0"]) > 0
+    assert seen["1"] == set() and seen["0.5"] < seen["0"]
+    text = (memory / "MEMORY.md").read_text()
+    assert all(name in text for name in seen["0"])

@@ -165,6 +165,17 @@ def test_a_wrong_lesson_is_gone_from_the_next_call_on_every_way(place: Place) ->
     assert "everest doctor" in text
 
 
+def test_what_is_withheld_this_week_is_withheld_on_every_way(place: Place) -> None:
+    ways = [("recall", {"query": "use pnpm"}), ("lessons", {})]
+    for name, asked in ways:
+        assert "Use pnpm" in _call(place.server(), name, **asked)[0]
+    assert "Use pnpm" in _read(place.server(), "lessons.jsonl")
+    place.environ["EVEREST_WITHHOLD"] = "1"
+    for name, asked in ways:
+        assert "pnpm" not in _call(place.server(), name, **asked)[0]
+    assert _read(place.server(), "lessons.jsonl") == ""
+
+
 def test_off_silences_everything_at_once_and_on_speaks_again(place: Place) -> None:
     server = place.server()
     switch.turn_off(place.home)

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from everest_pipelines.text.errors import SettingsError
-from everest_pipelines.text.home import Home
-from everest_pipelines.text.settings import SETTINGS, Settings, load, load_lenient, silenced
+from everest_pipelines.text.settings import SETTINGS, Settings, load, load_lenient
 
 ENVIRON = {"HOME": "/home/dev", "PATH": "/bin"}
 # Binding for other work: names, variables and defaults.
@@ -131,13 +130,3 @@ def test_hooks_ignore_what_is_wrong_and_are_told(config: Path) -> None:
         assert settings.raw_days == 90 and len(ignored) == 1
         with pytest.raises(SettingsError):
             load(ENVIRON, config)
-
-
-def test_off_silences_by_variable_or_by_switch(tmp_path: Path) -> None:
-    home = Home(tmp_path)
-    assert not silenced({}, home)
-    assert not silenced({"EVEREST_OFF": "0"}, home)
-    assert silenced({"EVEREST_OFF": "1"}, home)
-    assert silenced({"EVEREST_OFF": "perhaps"}, home)
-    home.off_switch.touch()
-    assert silenced({"EVEREST_OFF": "0"}, home)

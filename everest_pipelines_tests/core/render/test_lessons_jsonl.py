@@ -5,10 +5,14 @@ import random
 import re
 from pathlib import Path
 
+from jsonschema import Draft202012Validator
+
 from everest_pipelines.core.render import lessons_jsonl, wire, wire_hash
 from everest_pipelines_tests.core.render.lessons import HOSTILE, NOON, make_lesson
 
-FORMAT = Path(__file__).resolve().parents[3] / "docs" / "lessons-format.md"
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+FORMAT = DOCS / "lessons-format.md"
+SCHEMA = DOCS / "lessons.schema.json"
 
 
 def test_the_same_lessons_in_any_order_give_the_same_bytes() -> None:
@@ -61,3 +65,20 @@ def test_the_documentation_names_exactly_the_fields_that_are_written() -> None:
     assert documented == set(wire(make_lesson()))
     example = next(line for line in page.splitlines() if line.startswith('{"version"'))
     assert list(json.loads(example)) == list(wire(make_lesson()))
+
+
+def test_every_line_fits_the_schema_and_the_schema_refuses_what_does_not_fit() -> None:
+    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    Draft202012Validator.check_schema(schema)
+    validator = Draft202012Validator(schema)
+    made = [make_lesson(text) for text in HOSTILE] + [make_lesson(valid_to=NOON)]
+    for line in lessons_jsonl(made).splitlines():
+        validator.validate(json.loads(line))
+    good = json.loads(lessons_jsonl([make_lesson()]))
+    assert set(schema["required"]) == set(schema["properties"]) == set(good)
+    misfits = (("version", 2), ("id", "x"), ("seen", 0), ("last_seen", "2026"), ("kind", ""))
+    for name, wrong in misfits:
+        assert not validator.is_valid({**good, name: wrong})
+        assert not validator.is_valid({key: value for key, value in good.items() if key != name})
+    assert validator.is_valid({**good, "later": 1}), "fields may be added"
+
