@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import random
 import sqlite3
 from pathlib import Path
@@ -9,6 +8,7 @@ import pytest
 
 from everest_pipelines.core.render import wire
 from everest_pipelines.recall.snapshot import FILE_NAME, build, open_file, open_snapshot
+from everest_pipelines.text import bare
 from everest_pipelines.text.errors import CallerError, MissingError
 from everest_pipelines.text.home import Home
 from everest_pipelines_tests.core.render.lessons import make_lesson
@@ -57,10 +57,10 @@ def test_a_folder_out_of_reach_is_not_taken_for_an_empty_memory(
     home = Home(tmp_path)
     publish(home, "g1", LESSONS)
 
-    def refused(path: str, **_: object) -> str:
+    def refused(path: str) -> str:
         raise PermissionError(13, "Permission denied", path)
 
-    monkeypatch.setattr(os.path, "realpath", refused)
+    monkeypatch.setattr(bare, "link_target", refused)
     with pytest.raises(MissingError, match="cannot be reached") as told:
         open_snapshot(home)
     assert "published yet" not in told.value.message
