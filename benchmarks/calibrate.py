@@ -17,9 +17,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from everest_pipelines.core.embed import Embedder, HashedEmbedder
-from everest_pipelines.core.sleep import guard
+from everest_pipelines.core.sleep import fitting, guard
+from everest_pipelines.night.models.spaces import open_embedder
 from everest_pipelines.text.hashed import DIMENSION, mask_error
+from everest_pipelines.text.settings import load
 
 PRECISION = 0.95
 FLOOR = 0.35  # below it two hashed texts of five words share one word by chance
@@ -91,13 +95,34 @@ def fit(found: list[tuple[float, bool, bool]]) -> tuple[float, dict[str, float |
     return cut, measure(found, cut)
 
 
+def fit_model(asked: argparse.Namespace) -> None:
+    """A space of a model: fitted on the themes alone, by clustering (see core.sleep.fitting)."""
+    settings = load({}, Path("/nonexistent/config.toml"))
+    themes = fitting.read_themes(asked.themes.read_text(encoding="utf-8"), str(asked.themes))
+    languages = [one for one in asked.languages.split(",") if one]
+    fitted = fitting.fit(open_embedder(asked.space, settings), themes, languages=languages)
+    card = {**fitted.card, "fitted_by": "benchmarks/calibrate.py", "languages": languages}
+    fitted = msgspec.structs.replace(fitted, also=tuple(asked.also), card=card)
+    if asked.write:
+        folder = Path(guard.__file__).parent / "calibrations"
+        body = msgspec.json.format(msgspec.json.encode(fitted, order="sorted"), indent=2)
+        (folder / f"{fitted.space}.json").write_bytes(body + b"\n")
+    print(json.dumps({"space": fitted.space, "cuts": msgspec.to_builtins(fitted.cuts)} | card))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--near-duplicates", type=Path, required=True)
     parser.add_argument("--themes", type=Path, required=True)
     parser.add_argument("--write", action="store_true", help="write the packaged calibration")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--space", default="hashed", help="hashed, wordllama, minilm, ollama:NAME")
+    parser.add_argument("--languages", default="", help="that the model knows, such as en,de")
+    parser.add_argument("--also", nargs="*", default=[], help="patterns of spaces it holds for too")
     asked = parser.parse_args()
+    if asked.space != "hashed":
+        fit_model(asked)
+        return
     embedder = HashedEmbedder()
     near, themes = rows(asked.near_duplicates), rows(asked.themes)
     cuts: dict[str, dict[str, float]] = {}

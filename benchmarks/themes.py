@@ -33,12 +33,18 @@ from everest_pipelines.core.sleep import cluster
 from everest_pipelines.core.sleep.calibration import calibration_of
 from everest_pipelines.core.sleep.cluster import average_linkage, split_guarded
 from everest_pipelines.core.sleep.lesson import Source, sign_of
+from everest_pipelines.night.models.minilm import MiniLMEmbedder
+from everest_pipelines.night.models.wordllama import WordLlamaEmbedder
 from everest_pipelines.text.hashed import mask_error
 
 # The guard is asked about the same pairs for every cut and every theme left out.
 cluster.apart = functools.lru_cache(maxsize=None)(cluster.apart)
 # One line for each kind of embedder. Learned spaces are centred, hashed words are not.
-SPACES: dict[str, tuple[Callable[[], Embedder], bool]] = {"hashed": (HashedEmbedder, False)}
+SPACES: dict[str, tuple[Callable[[], Embedder], bool]] = {
+    "hashed": (HashedEmbedder, False),
+    "wordllama": (WordLlamaEmbedder, True),
+    "minilm": (MiniLMEmbedder, True),
+}
 STEPS = [step / 50 for step in range(4, 48)]
 DRAWS = 1000
 Labels = Sequence[str]

@@ -185,6 +185,23 @@ def _remember(parser: Parser) -> None:
     parser.add_argument("--project", metavar="PATH", help="a directory; this one by default")
 
 
+def _measure(parser: Parser) -> None:
+    _json(parser)
+    parser.add_argument("--since", metavar="DAY", help="first day; 30 days before the last")
+    parser.add_argument("--until", metavar="DAY", help="last day; the last published one")
+    parser.add_argument("--project", metavar="KEY", help="a project key, or the start of one")
+
+
+def _model(parser: Parser) -> None:
+    _json(parser)
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--list", action="store_true", help="what is there, change nothing")
+    what.add_argument("--model", metavar="NAME", help="embed with this: ollama:NAME, wordllama …")
+    what.add_argument("--none", action="store_true", help="use no model")
+    what.add_argument("--calibrate", metavar="FILE", help="fit the space on labelled sentences")
+    parser.add_argument("--write", metavar="NAME", help="word lessons with this model")
+
+
 def _rezone(parser: Parser) -> None:
     _json(parser)
     parser.add_argument("--tz", metavar="ZONE", help="for example Europe/Berlin")
@@ -217,6 +234,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("serve", "answer an agent over MCP on stdin and stdout", "serve:run", _serve),
     Command("morning", "the report of the last night", "memory:morning", _nothing),
     Command("sql", "ask the published tables", "sql:run", _sql),
+    Command("measure", "does it help: rates, arms, predictions", "measure:run", _measure),
+    Command("model", "choose the local models that embed and word", "model:run", _model),
     Command("paths", "where everything is", "places:paths", _json),
     Command("config", "the settings in force and where each comes from", "places:config", _json),
     Command("setup", "connect the agents: hooks, MCP, files, service", "setup:run", _setup),

@@ -44,6 +44,8 @@ def run(arguments: Namespace) -> int:
         tell(f"left behind: {failure.where}: {failure.what}")
     for gate in summary.blocked:
         tell(f"not published: {gate}")
+    for note in summary.notes:
+        tell(f"note: {note}")
     return int(summary.left_behind)
 
 

@@ -45,6 +45,8 @@ def status(arguments: Namespace) -> int:
             print(f"\nAt work now: {busy}")
     for failure in found.failures:
         tell(f"left behind: {failure.where}: {failure.what}")
+    for note in found.notes:
+        tell(f"note: {note}")
     return int(found.left_behind)
 
 

@@ -217,6 +217,7 @@ class LessonRevision(Struct, frozen=True, kw_only=True):
     origins: tuple[str, ...] = ()
     hash: str = ""  # digest of the wire form
     fix: str = ""
+    wording: str = ""  # a model's sentence that passed its gate; ``text`` stands all the same
 
 
 class Merge(Struct, frozen=True, kw_only=True):

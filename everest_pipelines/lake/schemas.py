@@ -89,6 +89,7 @@ _LESSON_COLUMNS = (
     C("origins", many(TEXT), "Where received lessons came from."),
     C("hash", TEXT, "Digest of the wire form."),
     C("fix", TEXT, "What then worked (errors)."),
+    C("wording", TEXT, "A model's sentence that passed its gate, if any; `text` stands."),
 )
 
 _SPECS = (

@@ -29,6 +29,7 @@ from everest_pipelines.lake.days import Days, closed
 from everest_pipelines.lake.lake import CellResult
 from everest_pipelines.lake.operational import CellState, DayRow, FileRow
 from everest_pipelines.night.families import family_roots
+from everest_pipelines.night.models import spaces
 from everest_pipelines.night.workspace import (
     Failure,
     Span,
@@ -218,17 +219,31 @@ def _note_digests(inputs: Inputs, day: Day) -> list[str]:
 
 
 def vectors(ws: Workspace, days: Span | None = None) -> StageResult:
-    """The embedding of every episode that joins others, in the space in use."""
-    embedder = embed.HashedEmbedder()
+    """The embedding of every episode that joins others, in the space that is asked for.
+
+    When its model does not answer, in the last good space, else in the built-in one: the count
+    ``model_failures`` and ``space.json`` say so, and the night goes on.
+    """
+
+    def needed(space: str) -> list[str]:
+        inputs = Inputs(ws)
+        found = {
+            embed.text_of(episode): None
+            for day in _work(inputs, "vectors", days, _vector_days(inputs, space))
+            for project in _projects(inputs.days, "episodes", day)
+            for episode in _embedded(ws, day, project)
+        }
+        ws.progress.begin("vectors", len(found), "texts")
+        return list(found)
+
+    embedder, used = spaces.settle(
+        ws.home, ws.settings, needed, server=ws.model_server, advance=ws.progress.advance
+    )
 
     def make(inputs: Inputs, day: Day) -> Made:
         made: Made = {"vectors": {}}
         for project in _projects(inputs.days, "episodes", day):
-            chosen: list[Episode] = [
-                episode
-                for episode in ws.lake.read_cell("episodes", day, project)
-                if embed.lesson_kind_of(episode) is not None
-            ]
+            chosen = _embedded(ws, day, project)
             texts = [embed.text_of(episode) for episode in chosen]
             made["vectors"][project] = [
                 Vector(
@@ -241,7 +256,18 @@ def vectors(ws: Workspace, days: Span | None = None) -> StageResult:
             ]
         return made
 
-    return _derive(ws, "vectors", ("vectors",), days, make)
+    result = _derive(ws, "vectors", ("vectors",), days, make)
+    result.counts["model_failures"] = int(bool(used.why))
+    return result
+
+
+def _embedded(ws: Workspace, day: Day, project: ProjectKey) -> list[Episode]:
+    """The episodes of a cell that have a vector."""
+    return [
+        episode
+        for episode in ws.lake.read_cell("episodes", day, project)
+        if embed.lesson_kind_of(episode) is not None
+    ]
 
 
 STAGES = ("sessions", "episodes", "vectors")
@@ -257,7 +283,10 @@ def wanted(inputs: Inputs, stage: str) -> dict[Day, str]:
             day: digest(inputs.hash(day, _detectors()), *_note_digests(inputs, day))
             for day in inputs.all_days()
         }
-    space = embed.HashedEmbedder().space
+    return _vector_days(inputs, spaces.space_of(inputs.ws.home, inputs.ws.settings))
+
+
+def _vector_days(inputs: Inputs, space: str) -> dict[Day, str]:
     return {
         row.day: digest(space, row.output_hash)
         for row in inputs.days.rows("episodes")
@@ -303,11 +332,7 @@ def _derived(
     result = StageResult(stage=stage)
     inputs = Inputs(ws)
     hashes = wanted(inputs, stage)
-    work = [
-        day
-        for day, input_hash in hashes.items()
-        if (asked is not None and day in asked) or not inputs.days.good(stage, day, input_hash)
-    ]
+    work = _work(inputs, stage, asked, hashes)
     ws.progress.begin(stage, len(work), "days")
     if work:
         inputs.days.open(stage, work)
@@ -333,6 +358,14 @@ def _derived(
     result.counts["days"] = len(done)
     result.seconds = watch.seconds
     return result
+
+
+def _work(inputs: Inputs, stage: str, asked: Span | None, hashes: Mapping[Day, str]) -> list[Day]:
+    return [
+        day
+        for day, input_hash in hashes.items()
+        if (asked is not None and day in asked) or not inputs.days.good(stage, day, input_hash)
+    ]
 
 
 def _place(error: BaseException) -> str:

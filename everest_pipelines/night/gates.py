@@ -55,7 +55,7 @@ Verdicts = Iterable[tuple[ProjectKey, str]]  # what is wrong, by project
 
 def _leak(candidate: Candidate) -> Verdicts:
     for lesson in candidate.visible:
-        words = "\n".join((lesson.text, lesson.quote, lesson.fix))
+        words = "\n".join((lesson.text, lesson.quote, lesson.fix, lesson.wording))
         if secrets_in(words):
             yield "", f"lesson {lesson.lesson_id[:8]} holds what looks like a secret"
         if any(text and text in words for text in candidate.forgotten):

@@ -33,8 +33,9 @@ from everest_pipelines.core.render.morning import (
 from everest_pipelines.core.sleep.predict import score
 from everest_pipelines.lake.days import Days
 from everest_pipelines.lake.operational import FileRow, QuarantineRow
-from everest_pipelines.night import published
+from everest_pipelines.night import published, wording
 from everest_pipelines.night.gates import GateResult
+from everest_pipelines.night.models import spaces
 from everest_pipelines.night.workspace import Workspace
 from everest_pipelines.recall import overlay
 from everest_pipelines.text import ledger
@@ -74,7 +75,7 @@ def report(
         day=horizon,
         newest_day=newest_day,
         newest_age_days=age,
-        failures=failures(ws, horizon, blocked),
+        failures=failures(ws, horizon, blocked) + model_notes(ws),
         projects=len({project for _, project, _ in _on(ws, "sessions", new_days)}),
         sessions=len({row.session_id for row in sessions}),
         turns=turns,
@@ -116,6 +117,21 @@ def failures(ws: Workspace, horizon: Day, blocked: Sequence[GateResult]) -> list
         if row.state == "open" and row.day <= horizon
     ]
     return found
+
+
+def model_notes(ws: Workspace) -> list[str]:
+    """What the last night could not have of a model, and what it did instead."""
+    used, told = spaces.in_use(ws.home), wording.last(ws.home)
+    notes: list[str] = []
+    if used.why and used.asked == spaces.asked_for(ws.home, ws.settings):
+        nights = "night" if used.failures == 1 else "nights in a row"
+        notes.append(
+            f"embedding model {used.asked} could not be used ({used.failures} {nights}); lessons"
+            f" were joined with {used.model}: {used.why}"
+        )
+    if told.why and wording.model_of(ws):
+        notes.append(f"writing model {wording.model_of(ws)} worded {told.kept}: {told.why}")
+    return notes
 
 
 def left_files(files: Sequence[FileRow]) -> list[FileRow]:

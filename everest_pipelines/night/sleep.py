@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from everest_pipelines.core.embed import HashedEmbedder
 from everest_pipelines.core.records import (
     EVERYWHERE,
     Day,
@@ -18,14 +17,15 @@ from everest_pipelines.core.records import (
     LessonRevision,
     ProjectKey,
 )
-from everest_pipelines.core.sleep.calibration import calibration_of
 from everest_pipelines.core.sleep.everywhere import fold_everywhere
 from everest_pipelines.core.sleep.fold import Folded, fold
 from everest_pipelines.lake.columns import ArrowTable
 from everest_pipelines.lake.days import Days
 from everest_pipelines.lake.lake import CellResult
 from everest_pipelines.lake.operational import DayRow
+from everest_pipelines.night import wording
 from everest_pipelines.night.derive import day_row, write_day
+from everest_pipelines.night.models import spaces
 from everest_pipelines.night.workspace import StageResult, Stopwatch, Workspace
 from everest_pipelines.text import ledger
 from everest_pipelines.text.ids import digest
@@ -51,9 +51,14 @@ def sleep(ws: Workspace, horizon: Day) -> StageResult:
         day for day, (input_hash, _) in wanted.items() if not days.good(STAGE, day, input_hash)
     ]
     ws.progress.begin(STAGE, len(stale), "days")
+    notes: dict[str, int] = {}
     if stale:
         days.open(STAGE, stale)
         made = _fold_all(ws, horizon)
+        notes = _word(ws, made)
+        wanted = input_hashes(ws, days, horizon)  # a model's new answers are an input too
+        stale = [day for day, (name, _) in wanted.items() if not days.good(STAGE, day, name)]
+        days.open(STAGE, stale)
         # What a day holds depends on nothing later, so all up to the last good day stand. Days
         # between it and the first stale one may hold predictions that fell due meanwhile.
         good = max((day for day in wanted if day < stale[0]), default="")
@@ -64,7 +69,7 @@ def sleep(ws: Workspace, horizon: Day) -> StageResult:
         days.close([_row(ws, day, wanted) for day in wanted if day >= stale[0]])
         ws.progress.advance(len(stale))
     ws.progress.end()
-    result.counts = _counts(result.cells) | {"days": len(stale)}
+    result.counts = _counts(result.cells) | {"days": len(stale)} | notes
     result.seconds = watch.seconds
     return result
 
@@ -93,7 +98,9 @@ def input_hashes(ws: Workspace, days: Days, horizon: Day) -> dict[Day, tuple[str
     }
     known = {day for day in (*made_of, *decisions) if day <= horizon}
     chain: dict[Day, tuple[str, str]] = {}
-    version = f"{FOLD_VERSION}:{HashedEmbedder().space}"
+    space = spaces.space_of(ws.home, ws.settings)
+    version = f"{FOLD_VERSION}:{space}:{spaces.calibration_for(ws.home, space).tag}:"
+    version += wording.tag(ws)
     previous = ""
     for day in sorted(known | ({horizon} if known else set())):
         input_hash = digest(version, previous, day, *made_of.get(day, ()), *decisions[day])
@@ -122,20 +129,20 @@ def _fold_all(ws: Workspace, horizon: Day) -> Made:
     for day, project, episode in ws.history.rows("episodes"):
         if day <= horizon:
             episodes[project].append((day, episode))
-    spaces: dict[ProjectKey, dict[str, Any]] = defaultdict(dict)
-    space = HashedEmbedder().space
+    vectors: dict[ProjectKey, dict[str, Any]] = defaultdict(dict)
+    space = spaces.space_of(ws.home, ws.settings)
     for table in ws.history.tables("vectors", horizon):
         for of_project, identifier, row in _vectors(table, space, horizon):
             # A later row of the same episode adds a fix, not words: the first vector stands.
-            spaces[of_project].setdefault(identifier, row)
+            vectors[of_project].setdefault(identifier, row)
     entries = ledger.read(ws.home, DECISIONS, until=ws.calendar.day_end(horizon)).entries
     made: Made = {}
-    calibration = calibration_of(space)
+    calibration = spaces.calibration_for(ws.home, space)
     revisions: list[tuple[Day, LessonRevision]] = []
     for scope in sorted(key for key in episodes if key != EVERYWHERE):
         folded = fold(
             episodes[scope],
-            spaces[scope],
+            vectors[scope],
             scope=scope,
             horizon=horizon,
             day_end=ws.calendar.day_end,
@@ -147,6 +154,23 @@ def _fold_all(ws: Workspace, horizon: Day) -> Made:
     shared = fold_everywhere(revisions, entries, horizon=horizon, day_end=ws.calendar.day_end)
     _collect(made, EVERYWHERE, shared)
     return made
+
+
+def _word(ws: Workspace, made: Made) -> dict[str, int]:
+    """Adds a model's wordings to the lessons, asking for those of the newest revisions."""
+    if not wording.model_of(ws):
+        return {}
+    newest: dict[str, LessonRevision] = {}
+    for day in sorted(made):
+        for rows in made[day]["lessons"].values():
+            newest.update((row.lesson_id, row) for row in rows)
+    done = wording.ask(ws, [newest[name] for name in sorted(newest)])
+    for tables in made.values():
+        for scope, rows in tables["lessons"].items():
+            tables["lessons"][scope] = wording.worded(ws, rows)
+    wording.keep(ws, done)
+    refused = sum(done.refused.values())
+    return {"worded": done.kept, "wordings_refused": refused, "model_failures": int(bool(done.why))}
 
 
 def _vectors(

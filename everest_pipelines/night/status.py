@@ -12,7 +12,7 @@ from everest_pipelines.lake.operational import FileRow, QuarantineRow
 from everest_pipelines.night import derive, edits, publish, published, review, sleep
 from everest_pipelines.night.growth import growth, size_of
 from everest_pipelines.night.look import look
-from everest_pipelines.night.report import left_files
+from everest_pipelines.night.report import left_files, model_notes
 from everest_pipelines.night.workspace import Failure, Workspace, horizon_of
 from everest_pipelines.text import ledger
 
@@ -46,6 +46,7 @@ class Status(Struct, kw_only=True):
     quarantined: dict[str, int] = {}
     unknown_types: dict[str, int] = {}
     failures: list[Failure] = []
+    notes: list[str] = []  # what is well enough, and still worth knowing
     lessons: int = 0
     event_log_bytes: int = 0
     event_log_growth: list[int] = []  # bytes in each of the last nights, the newest last
@@ -76,6 +77,7 @@ def status(ws: Workspace) -> Status:
         + list(looked.unreadable)
         + [Failure("rendered files", question) for question in edits.look(ws).questions]
         + [Failure("ledger", one) for one in review.unanswered(ws)],
+        notes=model_notes(ws),
         event_log_bytes=size_of(ws.home.dagster),
         event_log_growth=growth(ws.home)[-SHOWN_NIGHTS:],
         home_bytes=size_of(ws.home.root),

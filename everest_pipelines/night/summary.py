@@ -13,7 +13,7 @@ from everest_pipelines.lake.days import Days
 from everest_pipelines.lake.operational import QuarantineRow
 from everest_pipelines.night.publish import Publication
 from everest_pipelines.night.render import RenderReport
-from everest_pipelines.night.report import failures, strongest_of_last_month
+from everest_pipelines.night.report import failures, model_notes, strongest_of_last_month
 from everest_pipelines.night.workspace import Failure, StageResult, Workspace
 
 
@@ -37,6 +37,7 @@ class Summary(Struct, kw_only=True):
     newest_day: Day = ""
     failures: list[Failure] = []
     blocked: list[str] = []
+    notes: list[str] = []  # of models that did not answer: no failure
     newest_age_days: int = 0  # from the newest record to the horizon
     strongest: list[str] = []  # of the visible; of an old import, of its last month
     why_nothing: str = ""
@@ -103,6 +104,7 @@ def summary(
         newest_age_days=max(age, 0),
         failures=left,
         blocked=[f"{gate.gate} {gate.project}: {gate.sentence}" for gate in published.blocked],
+        notes=model_notes(ws),
         strongest=[text.splitlines()[0] for text in strongest if text],
         why_nothing="" if published.visible else _why(newest, age),
     )

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
@@ -19,6 +19,9 @@ from everest_pipelines.lake.history import History
 from everest_pipelines.lake.lake import CellResult, Lake
 from everest_pipelines.text.home import Home
 from everest_pipelines.text.settings import Settings
+
+if TYPE_CHECKING:
+    from everest_pipelines.night.models.ollama import Server
 
 
 class Progress(Protocol):
@@ -102,6 +105,7 @@ class Workspace:
     calendar: Calendar
     progress: Progress = field(default_factory=Silent)
     now: Callable[[], Micros] = field(default=lambda: micros(dt.datetime.now(tz=dt.UTC)))
+    model_server: Server | None = None  # instead of the configured one: given by tests
     history: History = field(init=False)
     _turns: OrderedDict[tuple[Day, ProjectKey, str], list[Turn]] = field(
         default_factory=OrderedDict[tuple[Day, ProjectKey, str], list[Turn]]

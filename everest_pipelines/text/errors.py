@@ -47,3 +47,9 @@ class DamagedError(EverestError):
     """Data on disk is not what was written."""
 
     exit_code = 6
+
+
+class ModelError(EverestError):
+    """A model did not answer, or not as it should; what needs no model goes on."""
+
+    exit_code = 7

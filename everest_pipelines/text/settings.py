@@ -163,14 +163,35 @@ SETTINGS: tuple[Setting, ...] = (
         "EVEREST_EMBED_MODEL",
         Kind.TEXT,
         None,
-        "A local model for vectors; hashed words by default. Not used yet.",
+        "What embeds: hashed (the default), wordllama, minilm or ollama:NAME.",
     ),
     Setting(
         "write_model",
         "EVEREST_WRITE_MODEL",
         Kind.TEXT,
         None,
-        "A local model that words lessons; none by default. Not used yet.",
+        "What words lessons besides: ollama:NAME or openai:NAME; none by default.",
+    ),
+    Setting(
+        "ollama_host",
+        "EVEREST_OLLAMA_HOST",
+        Kind.TEXT,
+        "http://127.0.0.1:11434",
+        "Where Ollama answers. Transcripts' words are sent there, and only there, if asked.",
+    ),
+    Setting(
+        "openai_url",
+        "EVEREST_OPENAI_URL",
+        Kind.TEXT,
+        None,
+        "Base of an OpenAI-compatible server, such as http://127.0.0.1:8080/v1.",
+    ),
+    Setting(
+        "model_minutes",
+        "EVEREST_MODEL_MINUTES",
+        Kind.COUNT,
+        20,
+        "Minutes a night that the writing model may take; the rest waits for the next.",
     ),
     Setting(
         "ingest_minutes",
@@ -213,6 +234,9 @@ class Settings:
     budget: int
     embed_model: str | None
     write_model: str | None
+    ollama_host: str
+    openai_url: str | None
+    model_minutes: int
     ingest_minutes: int
     quiet_seconds: int
     port: int

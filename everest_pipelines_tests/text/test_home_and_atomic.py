@@ -94,7 +94,7 @@ def test_an_error_ends_with_the_next_command_and_has_its_exit_code() -> None:
         "A night is running. Next: everest status"
     )
     codes = [error.exit_code for error in (EverestError, *EverestError.__subclasses__())]
-    assert len(set(codes)) == len(codes) == 6 and 0 not in codes
+    assert len(set(codes)) == len(codes) == 7 and 0 not in codes
     assert str(CallerError("No.")) == "No."
 
 

@@ -63,6 +63,7 @@ def _body(lesson: LessonRevision) -> dict[str, object]:
         "value_key": lesson.value_key,
         "origin": str(lesson.origin),
         "origins": list(lesson.origins),
+        "wording": lesson.wording,
     }
 
 

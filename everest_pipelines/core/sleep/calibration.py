@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from fnmatch import fnmatchcase
+from functools import cached_property, lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from everest_pipelines.core.records import LessonKind
+from everest_pipelines.text.ids import digest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,15 +30,25 @@ class Cuts(msgspec.Struct, frozen=True):
     merge: float  # average linkage of lessons
 
 
-class Calibration(msgspec.Struct, frozen=True):
-    """One space's calibration; ``card`` holds the data and the scores that decided the cuts."""
+class Calibration(msgspec.Struct, frozen=True, dict=True):
+    """One space's calibration; ``card`` holds the data and the scores that decided the cuts.
+
+    ``also``: patterns of other spaces that it holds for, such as the same weights behind a server.
+    """
 
     space: str
     dimension: int
     centre: tuple[float, ...] = ()  # subtracted before comparing; empty: none
     cuts: dict[str, Cuts] = {}
     fitted: bool = True  # False: documented defaults for a space without labels
+    also: tuple[str, ...] = ()
     card: dict[str, object] = {}
+
+    @cached_property
+    def tag(self) -> str:
+        """Names the numbers: another tag means that every day must be folded anew."""
+        cuts = sorted((kind, one.join, one.cluster, one.merge) for kind, one in self.cuts.items())
+        return digest(repr(cuts), repr(self.centre))[:8]
 
     def of(self, kind: LessonKind) -> Cuts:
         """The cuts of a lesson kind."""
@@ -52,10 +64,17 @@ _DEFAULT = Cuts(join=0.85, cluster=0.85, merge=0.9)
 def calibration_of(space: str) -> Calibration:
     """The packaged calibration of ``space``, else documented defaults marked as not fitted."""
     folder = resources.files("everest_pipelines.core.sleep").joinpath("calibrations")
-    file = folder.joinpath(f"{space}.json")
-    if "/" in space or not file.is_file():
-        return Calibration(space=space, dimension=0, fitted=False)
-    return msgspec.json.decode(file.read_bytes(), type=Calibration)
+    packaged = [one for one in folder.iterdir() if one.name.endswith(".json")]
+    for file in sorted(packaged, key=lambda one: (one.name != f"{space}.json", one.name)):
+        known = decode(file.read_bytes())
+        if space == known.space or any(fnmatchcase(space, pattern) for pattern in known.also):
+            return known
+    return Calibration(space=space, dimension=0, fitted=False)
+
+
+def decode(content: bytes) -> Calibration:
+    """A calibration as it is written. Raises msgspec.DecodeError."""
+    return msgspec.json.decode(content, type=Calibration)
 
 
 def centred(vector: Vector, calibration: Calibration) -> Vector:

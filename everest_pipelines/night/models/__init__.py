@@ -1,0 +1,1 @@
+"""Local models: what embeds, what words, which to choose, and the cache of what they said."""
