@@ -281,7 +281,8 @@ def test_pictures_in_data_urls_are_dropped_before_anything_else() -> None:
     returned = codex_shapes.output(3, "c1", [block])
     nested = codex_shapes.output(3, "c2", f'[{{"image_url":"{url}"}}]')
     kept: list[bytes] = []
-    reading = FORMATS[1].read(
+    codex = next(one for one in FORMATS if one.name.startswith("codex"))
+    reading = codex.read(
         [codex_shapes.file_of([codex_shapes.meta(), shown, called, returned, nested])],
         path="x.jsonl",
         start=START,
@@ -510,7 +511,7 @@ def test_no_first_word_makes_a_sure_correction(words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", ["You missed the null case", "the badge is still below the table"]
+    "words", ["You missed the null case", "That badge is wrong, it belongs above the table"]
 )
 def test_corrections_without_a_first_word_are_found(words: str) -> None:
     assert corrections(words)

@@ -102,6 +102,15 @@ class Memory:
             now=micros(at(day)),
         )
 
+    def event(self, project: str, text: str, day: int) -> None:
+        """What another program leaves in the inbox, said by two agents."""
+        inbox = self.ws().home.inbox
+        inbox.mkdir(parents=True, exist_ok=True)
+        body = {"project": self.key(project), "text": text, "occurred_at": at(day).isoformat()}
+        lines = [json.dumps(body | {"agent": agent}) + "\n" for agent in ("one", "two")]
+        with (inbox / "left.jsonl").open("a", encoding="utf-8") as file:
+            file.writelines(lines)
+
     def review(self, lesson: LessonRevision, action: str, day: int, **more: Any) -> None:
         """What ``everest review`` enters when the person has decided."""
         ledger.append(

@@ -26,6 +26,7 @@ WRITERS = {
     "cli/review.py": {"review"},
     "cli/wrong.py": {"veto"},
     "night/edits.py": {"veto"},
+    "night/inbox.py": {"event"},
 }
 _APPEND = re.compile(r"append\(\s*[\w.]+,\s*\"(note|event|review|veto|received)\"")
 
@@ -58,7 +59,7 @@ def test_07_gateway_no_bypass_path_every_writer_is_known() -> None:
     assert found == WRITERS, "a new writer goes into the list and into the test below"
 
 
-@pytest.mark.parametrize("writer", ["session", "note", "pipe", "agent", "forged"])
+@pytest.mark.parametrize("writer", ["session", "note", "pipe", "agent", "inbox", "forged"])
 def test_07_gateway_no_bypass_path(memory: Memory, writer: str) -> None:
     rejected(memory)
     recorded = {row.lesson_id: row.revision for row in memory.revisions()}
@@ -68,6 +69,8 @@ def test_07_gateway_no_bypass_path(memory: Memory, writer: str) -> None:
             memory.session("alpha", f"s-{len(text)}", 2, [text, "We " + allowed.lower()])
         elif writer == "agent":
             memory.session("alpha", f"s-{len(text)}", 2, ["Go on."], agent=f"Wait, {text}")
+        elif writer == "inbox":
+            memory.event("alpha", text, 2)
         elif writer == "forged":
             memory.review(memory.lesson(FILES), "edit", 2, text=text, actor="agent", channel="mcp")
         else:

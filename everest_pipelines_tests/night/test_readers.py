@@ -16,7 +16,8 @@ from typing import Any
 import duckdb
 
 from everest_pipelines.lake import generations, lock, views
-from everest_pipelines.night.status import _size, status
+from everest_pipelines.night.growth import size_of
+from everest_pipelines.night.status import status
 from everest_pipelines.text.home import Home
 from everest_pipelines_tests.night.homes import HORIZON, copy_some, grow, night, rows, workspace
 from everest_pipelines_tests.night.one_night import Night
@@ -153,7 +154,7 @@ def test_the_size_of_a_home_is_told_while_folders_come_and_go(tmp_path: Path) ->
     thread = threading.Thread(target=writer)
     thread.start()
     try:
-        sizes = {_size(tmp_path) for _ in range(2000)}
+        sizes = {size_of(tmp_path) for _ in range(2000)}
     finally:
         stop.set()
         thread.join()
